@@ -21,7 +21,7 @@ class Backend {
   virtual const ModelConfig& config() const = 0;
   /// "CPU, fp32, 2 threads".
   virtual std::string describe() const = 0;
-  /// What a calibration is for: the same on every device of a kind. "NVIDIA H200".
+  /// What a device profile is for: the same on every device of a kind. "NVIDIA H200".
   virtual std::string device() const { return describe(); }
 
   /// Makes the paged key/value pool, before the first step. May be called again with fewer pages where it

@@ -1,10 +1,9 @@
-#include "core/estimate/records.h"
-
 #include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "core/base/error.h"
+#include "core/estimate/estimate.h"
 #include "core/methods/method.h"
 #include "core/model/footprint.h"
 

@@ -36,7 +36,7 @@ struct EvalRow {
   double best = 1;            ///< what the value is at best
   double usd_per_hour = 0;    ///< of all devices; 0: not known
   EvalFigures own;
-  std::optional<double> predicted;   ///< throughput, as the device's calibration has it
+  std::optional<double> predicted;   ///< throughput, as the device's profile has it
   std::optional<Interval> interval;  ///< of the quality, 95 %
   std::optional<double> p_value;     ///< of the quality's difference from the baseline
   EvalFigures paper;

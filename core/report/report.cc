@@ -150,12 +150,11 @@ std::string report_text(const ordered_json& report) {
   }
   if (const auto predicted = report.value("predicted", ordered_json()); !predicted.is_null()) {
     const double error = predicted.value("error", 0.0);
-    text +=
-        fmt::format("  expected {:.2f} s of decoding ({}) from the device's calibration; it took {:.2f} s\n",
-                    number("/predicted/decode_seconds"),
-                    error < 1 ? fmt::format("±{:.0f} %", 100 * error)
-                              : fmt::format("within a factor of {:.0f}", 1 + error),
-                    number("/predicted/measured_seconds"));
+    text += fmt::format("  expected {:.2f} s of decoding ({}) from the device's profile; it took {:.2f} s\n",
+                        number("/predicted/decode_seconds"),
+                        error < 1 ? fmt::format("±{:.0f} %", 100 * error)
+                                  : fmt::format("within a factor of {:.0f}", 1 + error),
+                        number("/predicted/measured_seconds"));
   }
   if (number("/cost/usd_per_hour") > 0)
     text += fmt::format("  cost     ${:.4f} per 1,000 rows at ${:.2f} an hour on {} device{}\n",

@@ -38,7 +38,7 @@ struct Report {
   double total_seconds = 0;  ///< from start to the last row
   double usd_per_hour = 0;
   int32_t devices = 1;
-  std::optional<double> predicted_seconds;  ///< of the decode loops, where the devices have a calibration
+  std::optional<double> predicted_seconds;  ///< of the decode loops, where the devices have a profile
   double predicted_error = 0;               ///< error band of predicted_seconds, as a share
   std::optional<KvStoreUse> store;          ///< of keys and values, where there is one
   RunStatistics statistics;

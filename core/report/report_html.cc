@@ -329,9 +329,9 @@ std::string stages_html(const ordered_json& report) {
   out += fmt::format("<p>The device had no step to run for <b>{}</b>, {:.1f} % of the decode loop.</p>\n",
                      time_text(number(stall, "idle_seconds")), 100 * number(stall, "share"));
   if (const auto predicted = report.value("predicted", ordered_json()); !predicted.is_null())
-    out += fmt::format(
-        "<p>Decoding took <b>{}</b>; the device's calibration predicts {} for these steps.</p>\n",
-        time_text(number(predicted, "measured_seconds")), time_text(number(predicted, "decode_seconds")));
+    out += fmt::format("<p>Decoding took <b>{}</b>; the device's profile predicts {} for these steps.</p>\n",
+                       time_text(number(predicted, "measured_seconds")),
+                       time_text(number(predicted, "decode_seconds")));
   if (report.contains("engines")) {
     out +=
         "<h3>By device</h3>\n<table><tr><th>device</th><th>answers</th><th>tokens</th><th>decoding</th>"

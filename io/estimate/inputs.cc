@@ -4,16 +4,14 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/estimate/byte_tokenizer.h"
 #include "core/methods/method.h"
 #include "core/model/shapes.h"
-#include "io/corpus/corpus.h"
 #include "io/corpus/example_file.h"
 #include "io/files/job_file.h"
 #include "io/files/job_input.h"
 #include "io/files/schema_file.h"
-#include "io/jobs/bench_stacks.h"
-#include "io/jobs/choose_chat.h"
+#include "io/jobs/bench_workload.h"
+#include "io/jobs/opened_job.h"
 #include "io/model/model_config.h"
 #include "io/model/model_files.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/metrics/metric.h"
 #include "io/eval/samples.h"
-#include "io/jobs/run_listener.h"
+#include "io/jobs/run_job.h"
 
 namespace sheaf {
 

@@ -8,13 +8,12 @@
 
 #include "core/base/error.h"
 #include "core/base/interrupted.h"
-#include "core/estimate/predict.h"
+#include "core/estimate/device_model.h"
 #include "core/text/json_reader.h"
 #include "io/files/hardware_file.h"
 #include "io/jobs/bench_backend.h"
-#include "io/jobs/bench_run.h"
-#include "io/jobs/bench_stacks.h"
-#include "io/jobs/workbench.h"
+#include "io/jobs/bench_workload.h"
+#include "io/jobs/opened_job.h"
 #include "io/model/model_config.h"
 
 namespace sheaf {
@@ -221,7 +220,7 @@ void LengthsBench::open(const Job& job) {
   if (!draft.empty()) draft_ = open_backend(job, draft);
   opened_ = key;
   device_ = find_device_model(backend_->backend().device());
-  kv_room_ = backend_->kv_room();
+  kv_bytes_ = backend_->kv_bytes();
   most_pages_ = 0;
 }
 
@@ -250,7 +249,7 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
   const int64_t page_bytes = backend.kv_bytes_per_token() * engine.page_size;
   const int64_t room = job.engine.kv_memory_gb > 0
                            ? static_cast<int64_t>(job.engine.kv_memory_gb * 1024 * 1024 * 1024)
-                           : kv_room_;
+                           : kv_bytes_;
   const int64_t pages = std::min(room / page_bytes, most_pages(stacks, engine.page_size));
   engine.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / engine.page_size));
   std::optional<Draft> draft;

@@ -79,8 +79,8 @@ class LengthsBench {
   std::string opened_;  ///< the model and device of `backend_`
   std::unique_ptr<BenchBackend> backend_;
   std::unique_ptr<BenchBackend> draft_;  ///< none where the method has none
-  std::optional<DeviceModel> device_;    ///< as calibrated
-  int64_t kv_room_ = 0;                  ///< bytes for keys and values, as found when it was opened
+  std::optional<DeviceModel> device_;    ///< as its profile has it
+  int64_t kv_bytes_ = 0;                 ///< bytes for keys and values, as found when it was opened
   int32_t most_pages_ = 0;               ///< of the largest pool since
 };
 

@@ -1,5 +1,6 @@
 #include "io/jobs/finished_run.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/base/error.h"
@@ -16,6 +17,7 @@
 #include "io/files/predictions.h"
 #include "io/files/schema_file.h"
 #include "io/run_folder/rejected_records.h"
+#include "io/run_folder/report_file.h"
 #include "io/run_folder/unfinished.h"
 
 namespace sheaf {
@@ -23,10 +25,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
-Manifest open_run(const std::string& run, bool unfinished) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(run, ignored))
+void check_folder(const std::string& run) {
+  if (std::error_code ignored; !std::filesystem::is_directory(run, ignored))
     refuse("{}: no such folder; name the output folder of a run", run);
+}
+
+Manifest open_run(const std::string& run, bool unfinished) {
+  check_folder(run);
   const bool finished = file_size(run + "/_SUCCESS").has_value();
   if (!finished && unfinished) return committed_so_far(run);
   if (!finished) refuse("{}: the folder has no finished run; finish it first (`sheaf run` resumes it)", run);
@@ -133,6 +138,18 @@ std::string find_schema(const RunPlaces& places, const Manifest& manifest) {
 
 }  // namespace
 
+void check_attribute(const char* option, const std::string& name, const Schema& schema,
+                     const std::string& category) {
+  std::vector<std::string> known;
+  for (const Category& each : schema.categories)
+    if (category.empty() || each.name == category)
+      for (const Attribute& attribute : each.attributes)
+        if (std::ranges::find(known, attribute.name) == known.end()) known.push_back(attribute.name);
+  if (std::ranges::find(known, name) == known.end())
+    refuse("{}: the schema has no attribute \"{}\"{}", option, shorten_text(name, 60),
+           suggest_spelling(name, known));
+}
+
 FinishedRun::FinishedRun(const RunPlaces& places, bool unfinished)
     : run_(places.run),
       manifest_(open_run(places.run, unfinished)),
@@ -166,6 +183,23 @@ std::vector<Record> FinishedRun::records(const std::set<int64_t>& rows,
     ++next;
   }
   return found;
+}
+
+NamedReport read_run_report(std::string run, const std::function<void(const std::string& text)>& note) {
+  if (run.ends_with("/report.json")) run.resize(run.size() - std::string_view("/report.json").size());
+  if (const std::string path = run + "/report.json"; file_size(path)) return {run, read_report_file(path)};
+  check_folder(run);
+  const std::string path = run + "/progress.json";
+  const auto saved = read_whole(path);
+  if (!saved)
+    refuse(
+        "{}: the folder has no report.json; name the output folder of a run that has finished, or that has "
+        "been running "
+        "for some seconds",
+        run);
+  NamedReport report{run, read_saved_report(*saved, path).report};
+  note(run + ": this run is not finished; the report covers what is saved so far");
+  return report;
 }
 
 }  // namespace sheaf

@@ -214,7 +214,7 @@ TEST(Mistakes, InOptionsSayWhatWouldBeRight) {
       {"plan configs/demo.yaml --answer-tokens 99999999999",
        "--answer-tokens must be a whole number from 1 to 2147483647; got 99999999999"},
       {"bench --calibrate", "--calibrate needs a value: FILE"},
-      {"bench --shapes qwen3-8b", "--shapes works only with --calibrate; add it"},
+      {"bench --shapes qwen3-8b", "--shapes works only with --profile; add it"},
       {"bench x --model a --shape b", "--model does not work with --shape; leave one of them out"},
       {"bench x --method", "--method needs a value: one of hpd, ippd, "},
       {"bench x --tokens-per-step", "--tokens-per-step needs a value: a whole number of at least 0"},

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/estimate/best_packing.h"
-#include "core/estimate/byte_tokenizer.h"
 #include "core/estimate/sweep.h"
 #include "io/estimate/inputs.h"
 #include "io/files/estimate_section.h"
@@ -146,7 +144,7 @@ TEST(Estimate, TheBestPackingFitsTheMemory) {
   EXPECT_GT(best.packing.tokens_per_step, 256);
   each.engine.tokens_per_step = best.packing.tokens_per_step;
   const MemoryPlan memory = plan_memory(each);
-  EXPECT_LT(memory.weights + memory.activations + memory.pool, memory.room);
+  EXPECT_LT(memory.weights + memory.activations + memory.pool, memory.usable);
 }
 
 TEST(Estimate, TheBestPackingIsSoughtOverFewerSettingsWhereAnswersAreLong) {

@@ -5,7 +5,7 @@
 
 #include "tests/estimate/listed_hardware.h"
 
-// The figures of docs/performance.md (one H200; v7 is bf16), from the calibrations alone: the rows are made
+// The figures of docs/performance.md (one H200; v7 is bf16), from the profiles alone: the rows are made
 // up in the lengths of bench/make_workloads.py (few contexts: as they were drawn), and nothing is fitted to
 // them.
 

@@ -1,8 +1,7 @@
-#include "core/estimate/predict.h"
-
 #include <gtest/gtest.h>
 
 #include "core/engine/engine.h"
+#include "core/estimate/device_model.h"
 #include "core/estimate/simulate.h"
 #include "core/plan/counting_backend.h"
 #include "cpu/cpu_backend.h"
@@ -17,7 +16,7 @@ namespace {
 using test::MadeUpDevice;
 
 const DeviceModel& device() {
-  static const DeviceModel model = fit_device(MadeUpDevice::calibration());
+  static const DeviceModel model = fit_device(MadeUpDevice::profile());
   return model;
 }
 

@@ -153,12 +153,12 @@ TEST(EstimateProgram, ACpuIsEstimatedInTheDtypeOfTheJob) {
   EXPECT_LT(int8, 0.8 * int16);
 }
 
-TEST(Calibrate, RefusesBeforeItMeasures) {
+TEST(BenchProfile, RefusesBeforeItMeasures) {
   const test::Scratch scratch;
   const std::string file = scratch.file("device.json");
   const auto nothing = run_sheaf(scratch, "bench");
   EXPECT_EQ(nothing.exit_code, 2);
-  EXPECT_NE(nothing.err.find("--calibrate"), std::string::npos) << nothing.err;
+  EXPECT_NE(nothing.err.find("--profile"), std::string::npos) << nothing.err;
   const auto unknown = run_sheaf(scratch, "bench --device cpu --shapes qwen3-9b --calibrate " + file);
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_NE(unknown.err.find("unknown shape \"qwen3-9b\"; did you mean \"qwen3-"), std::string::npos)

@@ -1,8 +1,7 @@
-#include "core/estimate/records.h"
-
 #include <gtest/gtest.h>
 #include <random>
 
+#include "core/estimate/estimate.h"
 #include "io/base/processor_name.h"
 #include "tests/estimate/listed_hardware.h"
 
@@ -108,7 +107,7 @@ TEST(PlanRows, TellsRowsWithoutMemoryFromRowsWithoutPositions) {
 }
 
 TEST(FindDeviceModel, ACpuIsKnownByItsProcessorAndCores) {
-  // The list has a calibration of two cores of a Neoverse-V1.
+  // The list has a profile of two cores of a Neoverse-V1.
   const std::optional<DeviceModel> found = find_device_model("CPU, fp32, NEON, 2 threads");
   ASSERT_TRUE(found);
   if (processor_and_cores() == "Neoverse-V1, 2 cores")

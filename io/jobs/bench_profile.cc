@@ -1,22 +1,30 @@
-#include "io/jobs/bench_calibrate.h"
+#include "io/jobs/bench_profile.h"
 
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <fmt/chrono.h>
 #include <memory>
 
 #include "core/base/error.h"
-#include "core/estimate/probe_list.h"
 #include "core/model/shapes.h"
 #include "io/base/process_use.h"
 #include "io/base/processor_name.h"
 #include "io/base/usable_cores.h"
 #include "io/files/hardware_file.h"
-#include "io/jobs/bench_backend.h"
-#include "io/jobs/workbench.h"
 
 namespace sheaf {
 namespace {
+
+/// Times made-up steps of one model.
+class StepTimer {
+ public:
+  virtual ~StepTimer() = default;
+  virtual const Backend& backend() const = 0;
+  virtual bool fits(const Probe& probe) const = 0;
+  /// Fills in the seconds of the measurement.
+  virtual void time(const ListedProbe& listed, Measurement& measured) = 0;
+};
 
 struct StepTime {
   StageSeconds device;  ///< all zero where the backend does not say
@@ -38,24 +46,30 @@ StageSeconds stages_of(const Backend& backend) {
   return seconds;
 }
 
-/// Times one probe after another on a backend.
-class ProbeTimer {
+/// Takes the stages from the backend's own clocks.
+class ProbeTimer final : public StepTimer {
  public:
   /// `threads`: that share a processor with others' work; 0: a GPU.
   ProbeTimer(const BenchModel& model, int threads) : made_(model), threads_(threads) {
-    most_pages_ = made_.kv_room() / (made_.backend().kv_bytes_per_token() * kPageSize);
+    most_pages_ = made_.kv_bytes() / (made_.backend().kv_bytes_per_token() * kPageSize);
   }
 
-  const Backend& backend() { return made_.backend(); }
-  bool fits(const Probe& probe) const { return probe.pages(kPageSize) <= most_pages_; }
+  const Backend& backend() const override { return made_.backend(); }
+  bool fits(const Probe& probe) const override { return probe.pages(kPageSize) <= most_pages_; }
+  void time(const ListedProbe& listed, Measurement& measured) override {
+    const StepTime step = time_step(listed.probe);
+    measured.device = step.device;
+    measured.host = std::max(0.0, step.wall - step.device.total());
+  }
 
-  StepTime time(const Probe& probe) {
+  StepTime time_step(const Probe& probe) {
     const StepBatch batch = make_probe_batch(probe, kPageSize);
     const auto pages = static_cast<int32_t>(probe.pages(kPageSize));
     std::vector<Picked> picked(batch.picks.size());
     Backend& backend = made_.backend();
     pages_ = std::max(pages_, pages);
-    // A pool made anew also starts the backend's clocks anew; the step before it makes room for activations.
+    // A pool made anew also starts the backend's clocks anew; the step before it takes memory for
+    // activations.
     backend.allocate_kv(pages_, kPageSize);
     backend.step(batch, picked);
     backend.allocate_kv(pages_, kPageSize);
@@ -107,65 +121,57 @@ double between(const std::vector<std::pair<double, double>>& curve, double rows)
 /// Stages of a backend that does not time them, from whole steps of models with few layers and with more:
 /// what another layer costs, and of it what keys cost beyond rows that see but themselves. Both models have
 /// more weights than a cache holds.
-class StagesByDifference {
+class StagesByDifference final : public StepTimer {
  public:
-  StagesByDifference(const BenchModel& model, int32_t layers) : layers_(layers) {
-    BenchModel part = model;
-    const int threads = usable_cores().threads();
-    part.layers = kFew;
-    few_ = std::make_unique<ProbeTimer>(part, threads);
-    part.layers = kMore;
-    more_ = std::make_unique<ProbeTimer>(part, threads);
-  }
+  StagesByDifference(const BenchModel& model, int32_t layers)
+      : layers_(layers),
+        few_(with_layers(model, kFew), usable_cores().threads()),
+        more_(with_layers(model, kMore), usable_cores().threads()) {}
 
-  const Backend& backend() { return more_->backend(); }
-  bool fits(const Probe& probe) const { return more_->fits(probe); }
-  StageSeconds time(const Probe& probe, bool bare) {
-    const double few = few_->time(probe).wall, more = more_->time(probe).wall;
+  const Backend& backend() const override { return more_.backend(); }
+  bool fits(const Probe& probe) const override { return more_.fits(probe); }
+  void time(const ListedProbe& listed, Measurement& measured) override {
+    const bool bare = listed.kind == ProbeKind::bare;
+    const double few = few_.time_step(listed.probe).wall, more = more_.time_step(listed.probe).wall;
     const double layer = std::max(0.0, (more - few) / (kMore - kFew));
-    const auto rows = static_cast<double>(probe.rows());
+    const auto rows = static_cast<double>(listed.probe.rows());
     if (bare) bare_.emplace_back(rows, layer);
     const double products = bare ? layer : std::min(layer, between(bare_, rows));
-    return {layers_ * products, layers_ * (layer - products), 0, std::max(0.0, few - kFew * layer)};
+    measured.device = {layers_ * products, layers_ * (layer - products), 0,
+                       std::max(0.0, few - kFew * layer)};
   }
 
  private:
   static constexpr int32_t kFew = 6, kMore = 18;
 
+  static BenchModel with_layers(BenchModel model, int32_t layers) {
+    model.layers = layers;
+    return model;
+  }
+
   int32_t layers_;
-  std::unique_ptr<ProbeTimer> few_, more_;
+  ProbeTimer few_, more_;
   std::vector<std::pair<double, double>> bare_;  ///< rows and seconds of a layer, rising
 };
 
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[16];
-  std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
-  return text;
-}
-
 }  // namespace
 
-Calibration calibrate(const BenchModel& like, std::vector<std::string> shapes,
-                      const std::function<void(const std::string& text)>& left_out,
-                      const std::function<void(const std::string& text, bool last)>& progress) {
+DeviceProfile profile_device(const BenchModel& like, std::vector<std::string> shapes,
+                             const std::function<void(const std::string& text)>& left_out,
+                             const std::function<void(const std::string& text, bool last)>& progress) {
   const bool cpu = like.device.kind == Device::Kind::cpu;
-  if (shapes.empty()) {
-    if (cpu)
-      shapes = {"smollm2-135m", "smollm2-360m"};
-    else
-      shapes = {"qwen3-0.6b", "qwen3-1.7b", "smollm2-1.7b", "qwen3-8b"};
-  }
-  Calibration calibration;
-  calibration.date = today();
-  calibration.version = SHEAF_VERSION;
-  if (cpu) calibration.machine = processor_and_cores();
-  calibration.precision = like.dtype != Precision::automatic ? like.dtype
-                          : cpu                              ? Precision::f32
-                                                             : Precision::bf16;
-  calibration.fp8_keys = like.fp8_keys;
+  if (shapes.empty())
+    shapes = cpu ? std::vector<std::string>{"smollm2-135m", "smollm2-360m"}
+                 : std::vector<std::string>{"qwen3-0.6b", "qwen3-1.7b", "smollm2-1.7b", "qwen3-8b"};
+  DeviceProfile profile;
+  profile.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
+  profile.version = SHEAF_VERSION;
+  if (cpu) profile.machine = processor_and_cores();
+  profile.precision = like.dtype != Precision::automatic ? like.dtype
+                      : cpu                              ? Precision::f32
+                                                         : Precision::bf16;
+  profile.fp8_keys = like.fp8_keys;
+  const ProbeList list = cpu ? probes_for_cpu() : probes_for_gpu();
   for (const std::string& shape : shapes) {
     const ModelConfig config = shape_by_name(shape);
     Job::Engine engine;
@@ -174,12 +180,10 @@ Calibration calibrate(const BenchModel& like, std::vector<std::string> shapes,
       refuse("--kv-fp8: attention expands the keys of {}; name other --shapes", shape);
     BenchModel model = like;
     model.shape = shape;
-    const ProbeList list = cpu ? probes_for_cpu() : probes_for_gpu();
-    std::unique_ptr<ProbeTimer> timer;
-    std::unique_ptr<StagesByDifference> differences;
+    std::unique_ptr<StepTimer> timer;
     try {
       if (cpu)
-        differences = std::make_unique<StagesByDifference>(model, config.layers);
+        timer = std::make_unique<StagesByDifference>(model, config.layers);
       else
         timer = std::make_unique<ProbeTimer>(model, 0);
     } catch (const OutOfMemory& error) {
@@ -187,27 +191,18 @@ Calibration calibrate(const BenchModel& like, std::vector<std::string> shapes,
       continue;
     }
     for (size_t i = 0; i < list.size(); ++i) {
-      const ListedProbe& listed = list[i];
-      Measurement measured{shape, listed.probe, {}, 0, listed.kind == ProbeKind::held_out};
-      if (differences) {
-        if (!differences->fits(listed.probe)) continue;
-        measured.device = differences->time(listed.probe, listed.kind == ProbeKind::bare);
-      } else {
-        if (!timer->fits(listed.probe)) continue;
-        const StepTime step = timer->time(listed.probe);
-        measured.device = step.device;
-        measured.host = std::max(0.0, step.wall - step.device.total());
-      }
-      calibration.measurements.push_back(std::move(measured));
+      const auto& [kind, probe] = list[i];
+      if (!timer->fits(probe)) continue;
+      profile.measurements.push_back({shape, probe, {}, 0, kind == ProbeKind::held_out});
+      timer->time(list[i], profile.measurements.back());
       progress(fmt::format("{}: {} of {} steps", shape, i + 1, list.size()), i + 1 == list.size());
     }
-    const Backend& backend = timer ? timer->backend() : differences->backend();
-    calibration.device = backend.device();
-    calibration.backend = backend.describe();
+    profile.device = timer->backend().device();
+    profile.backend = timer->backend().describe();
   }
-  if (calibration.measurements.empty())
-    refuse("--calibrate: no shape fits {}; give a smaller one with --shapes", device_text(like.device));
-  return calibration;
+  if (profile.measurements.empty())
+    refuse("--profile: no shape fits {}; give a smaller one with --shapes", device_text(like.device));
+  return profile;
 }
 
 }  // namespace sheaf

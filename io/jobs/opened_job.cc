@@ -1,4 +1,4 @@
-#include "io/jobs/workbench.h"
+#include "io/jobs/opened_job.h"
 
 #include <algorithm>
 #include <future>
@@ -10,7 +10,9 @@
 #include "core/base/stopwatch.h"
 #include "core/job/cpu_precision.h"
 #include "core/methods/method.h"
+#include "cpu/cpu_backend.h"
 #include "cpu/large_buffer.h"
+#include "io/files/chat_file.h"
 #include "io/files/schema_file.h"
 #ifdef SHEAF_WITH_CUDA
 #include "cuda/base/devices.h"
@@ -22,7 +24,6 @@
 #include "io/corpus/example_file.h"
 #include "io/corpus/seen_categories.h"
 #include "io/corpus/standard_input.h"
-#include "io/jobs/choose_chat.h"
 #include "io/model/model_files.h"
 
 namespace sheaf {
@@ -92,7 +93,13 @@ DeviceChoice choose_device(const Device& asked, Precision dtype) {
 
 }  // namespace
 
-Workbench::Workbench(Job job) : job_(std::move(job)) {
+ChatChoice choose_chat(const Job::ModelPart& model, std::string_view jinja, const Tokenizer& tokenizer) {
+  if (model.chat == "auto") return choose_chat_template(jinja, tokenizer);
+  if (model.chat_is_file()) return {read_chat_file(model.chat), "model.chat names a file"};
+  return {chat_template(model.chat), "model.chat names it"};
+}
+
+OpenedJob::OpenedJob(Job job) : job_(std::move(job)) {
   const Stopwatch watch(open_seconds_);
   // Waking a GPU takes a quarter of a second. Meanwhile the files are read.
   auto choice_of_device = std::async(std::launch::async, choose_device, job_.engine.device, job_.model.dtype);
@@ -120,7 +127,7 @@ Workbench::Workbench(Job job) : job_(std::move(job)) {
            word_of(job_.model.on_cpu()));
 }
 
-void Workbench::open_files() {
+void OpenedJob::open_files() {
   if (!job_.task.schema.empty()) {
     schema_ = read_schema(job_.task.schema);
     if (job_.input.path != "-")
@@ -139,41 +146,41 @@ void Workbench::open_files() {
   examples_ = read_examples(job_, schema_, model_.config.context, notices_);
 }
 
-const StopRules& Workbench::stop_rules() {
+const StopRules& OpenedJob::stop_rules() {
   if (!stop_rules_) stop_rules_ = std::make_unique<StopRules>(*tokenizer_, model_.config.vocab);
   return *stop_rules_;
 }
 
-bool Workbench::take_input() {
+bool OpenedJob::take_input() {
   if (job_.input.path != "-") return true;
   standard_input_ = copy_standard_input(job_, interrupted);
   return standard_input_ != nullptr;
 }
 
-std::unique_ptr<Corpus> Workbench::corpus() const {
+std::unique_ptr<Corpus> OpenedJob::corpus() const {
   return open_corpus(job_, job_.task.kind == TaskKind::extract ? &schema_ : nullptr);
 }
 
-int Workbench::threads() const {
+int OpenedJob::threads() const {
   return job_.engine.threads > 0 ? job_.engine.threads : usable_cores().threads();
 }
 
-size_t Workbench::engines() const {
+size_t OpenedJob::engines() const {
   return on_gpu() ? devices_.size() : static_cast<size_t>(job_.engine.device.engines);
 }
 
-std::vector<std::unique_ptr<Backend>> Workbench::backends() const {
+std::vector<std::unique_ptr<Backend>> OpenedJob::backends() const {
   return backends_of(model_, job_.model.on_cpu());
 }
 
-std::vector<std::unique_ptr<Backend>> Workbench::draft_backends() {
+std::vector<std::unique_ptr<Backend>> OpenedJob::draft_backends() {
   if (job_.method.speculate.draft.empty()) return {};
   open_draft();
   // What it proposes is checked, so that it may be as coarse as it is quick.
   return backends_of(draft_, Precision::int8);
 }
 
-std::vector<std::unique_ptr<Backend>> Workbench::backends_of(const Model& model, Precision on_cpu) const {
+std::vector<std::unique_ptr<Backend>> OpenedJob::backends_of(const Model& model, Precision on_cpu) const {
   std::vector<std::unique_ptr<Backend>> all;
 #ifdef SHEAF_WITH_CUDA
   std::vector<std::future<std::unique_ptr<Backend>>> made;
@@ -194,7 +201,7 @@ std::vector<std::unique_ptr<Backend>> Workbench::backends_of(const Model& model,
 }
 
 /// The draft's tokens must be the model's: an id means the same text in both.
-void Workbench::open_draft() {
+void OpenedJob::open_draft() {
   const std::string& path = job_.method.speculate.draft;
   std::unique_ptr<Tokenizer> tokenizer;
   try {
@@ -221,7 +228,7 @@ void Workbench::open_draft() {
            path, draft_.config.vocab, own);
 }
 
-Footprint Workbench::footprint() const {
+Footprint OpenedJob::footprint() const {
 #ifdef SHEAF_WITH_CUDA
   if (on_gpu()) return cuda_footprint(model_.config, job_.engine.kv_dtype == KvPrecision::fp8);
 #endif
@@ -230,16 +237,16 @@ Footprint Workbench::footprint() const {
              : cpu_footprint(model_.config, cpu_precision(job_.model.on_cpu()));
 }
 
-std::unique_ptr<Task> Workbench::task(const Job& job) const {
+std::unique_ptr<Task> OpenedJob::task(const Job& job) const {
   return make_task(*tokenizer_, chat_, job, schema_, &examples_);
 }
 
 /// For the keys and values of an engine. A draft's come on top, as a share of that.
-int64_t Workbench::pool_bytes([[maybe_unused]] size_t engine) const {
+int64_t OpenedJob::pool_bytes([[maybe_unused]] size_t engine) const {
   if (job_.engine.kv_memory_gb > 0)
     return static_cast<int64_t>(job_.engine.kv_memory_gb * static_cast<double>(kGiB));
 #ifdef SHEAF_WITH_CUDA
-  // What is free once the weights are there, less room for activations.
+  // What is free once the weights are there, less memory for activations.
   if (on_gpu())
     return cuda_pool_bytes(cuda_free_bytes(devices_[engine])) /
            std::ranges::count(devices_, devices_[engine]);
@@ -247,12 +254,12 @@ int64_t Workbench::pool_bytes([[maybe_unused]] size_t engine) const {
   return cpu_pool_bytes(machine_memory()) / job_.engine.device.engines;
 }
 
-DraftOptions Workbench::draft_options(const Backend& draft, size_t engine) const {
+DraftOptions OpenedJob::draft_options(const Backend& draft, size_t engine) const {
   return {std::min(draft.preferred_tokens(), kDraftStep), pool_pages(pool_bytes(engine) / kDraftShare, draft),
           kPageSize, on_gpu() ? 1 : int8_cost(cpu_precision(job_.model.on_cpu()))};
 }
 
-EngineOptions Workbench::engine_options(const Backend& backend, size_t engine) const {
+EngineOptions OpenedJob::engine_options(const Backend& backend, size_t engine) const {
   EngineOptions options;
   options.page_size = kPageSize;
   options.tokens_per_step =
@@ -270,7 +277,7 @@ EngineOptions Workbench::engine_options(const Backend& backend, size_t engine) c
   return options;
 }
 
-PlanLimits Workbench::limits(std::vector<const Engine*> engines) const {
+PlanLimits OpenedJob::limits(std::vector<Engine*> engines) const {
   return {model_.config.context, job_.method.prompt_tokens,
           [engines = std::move(engines)](const Stack& stack) {
             return std::ranges::all_of(engines, [&](const Engine* each) { return each->fits(stack); });

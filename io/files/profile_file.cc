@@ -1,4 +1,4 @@
-#include "io/files/calibration_file.h"
+#include "io/files/profile_file.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr const char* kFormat = "sheaf calibration 1";
+constexpr const char *kFormat = "sheaf device profile 1", *kOldFormat = "sheaf calibration 1";
 constexpr size_t kLargestFile = size_t{16} << 20;
 constexpr int64_t kMostRows = 1 << 20;
 
@@ -34,30 +34,30 @@ class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {}
 
-  Calibration read() const {
+  DeviceProfile read() const {
     const json root = read_json_object(path_, kLargestFile);
     only(root, {"format", "device", "dtype", "kv_dtype", "machine", "date", "version", "measurements"}, "");
     const JsonFields fields(root, path_);
-    if (const std::string format = fields.text("format"); format != kFormat)
-      refuse("{}: the format is \"{}\", not \"{}\"; write the file again with sheaf bench --calibrate", path_,
+    if (const std::string format = fields.text("format"); format != kFormat && format != kOldFormat)
+      refuse("{}: the format is \"{}\", not \"{}\"; write the file again with sheaf bench --profile", path_,
              format, kFormat);
     const std::string backend = fields.text("device");
-    Calibration calibration{device_of(backend), backend, fields.text("date"), fields.text("version"), {}};
-    if (root.contains("machine")) calibration.machine = fields.text("machine");
+    DeviceProfile profile{device_of(backend), backend, fields.text("date"), fields.text("version"), {}};
+    if (root.contains("machine")) profile.machine = fields.text("machine");
     if (root.contains("dtype"))
-      calibration.precision = precision(fields.text("dtype"));
+      profile.precision = precision(fields.text("dtype"));
     else if (root.contains("machine"))
-      calibration.precision = Precision::f32;
+      profile.precision = Precision::f32;
     if (root.contains("kv_dtype")) {
       if (const std::string keys = fields.text("kv_dtype"); keys != word_of(KvPrecision::fp8))
         refuse("{}: \"kv_dtype\" is \"{}\"; use fp8, or leave it out", path_, keys);
-      calibration.fp8_keys = true;
+      profile.fp8_keys = true;
     }
     const json* list = fields.find("measurements");
     if (!list || !list->is_array() || list->empty())
       refuse("{}: \"measurements\" must be a list with at least one entry", path_);
-    for (size_t i = 0; i < list->size(); ++i) calibration.measurements.push_back(measurement((*list)[i], i));
-    return calibration;
+    for (size_t i = 0; i < list->size(); ++i) profile.measurements.push_back(measurement((*list)[i], i));
+    return profile;
   }
 
  private:
@@ -121,17 +121,17 @@ class Reader {
 
 }  // namespace
 
-std::string calibration_text(const Calibration& calibration) {
-  ordered_json head{{"format", kFormat}, {"device", calibration.backend}};
-  if (!calibration.machine.empty()) head["machine"] = calibration.machine;
-  head["dtype"] = word_of(calibration.precision);
-  if (calibration.fp8_keys) head["kv_dtype"] = word_of(KvPrecision::fp8);
-  head.update({{"date", calibration.date}, {"version", calibration.version}});
+std::string profile_text(const DeviceProfile& profile) {
+  ordered_json head{{"format", kFormat}, {"device", profile.backend}};
+  if (!profile.machine.empty()) head["machine"] = profile.machine;
+  head["dtype"] = word_of(profile.precision);
+  if (profile.fp8_keys) head["kv_dtype"] = word_of(KvPrecision::fp8);
+  head.update({{"date", profile.date}, {"version", profile.version}});
   std::string text = head.dump();
   text.back() = ',';
   text += "\n\"measurements\": [";
   const char* separator = "\n";
-  for (const Measurement& measured : calibration.measurements) {
+  for (const Measurement& measured : profile.measurements) {
     ordered_json parts = ordered_json::array();
     for (const ProbePart& part : measured.probe.parts)
       parts.push_back({part.groups, part.trunk, part.runs, part.own, part.rows});
@@ -145,7 +145,7 @@ std::string calibration_text(const Calibration& calibration) {
   return text + "\n]}\n";
 }
 
-Calibration read_calibration(const std::string& path) {
+DeviceProfile read_profile(const std::string& path) {
   return Reader(path).read();
 }
 

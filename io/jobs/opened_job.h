@@ -1,24 +1,21 @@
 #pragma once
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "core/engine/engine.h"
-#include "core/job/job.h"
 #include "core/model/model.h"
 #include "core/plan/planner.h"
-#include "core/task/schema.h"
-#include "core/task/task.h"
-#include "core/tokenizer/tokenizer.h"
-#include "cpu/cpu_backend.h"
+#include "core/tokenizer/choose_chat_template.h"
 #include "io/base/scratch_file.h"
 
 namespace sheaf {
 
+/// The chat template that a job asks for: by name, in a file, or the one that fits the model. `jinja` is the
+/// model's own.
+ChatChoice choose_chat(const Job::ModelPart& model, std::string_view jinja, const Tokenizer& tokenizer);
+
 /// Everything a job needs laid out: model, tokenizer, task. Made once per command.
-class Workbench {
+class OpenedJob {
  public:
-  explicit Workbench(Job job);
+  explicit OpenedJob(Job job);
 
   const Job& job() const { return job_; }
   const Model& model() const { return model_; }
@@ -45,7 +42,7 @@ class Workbench {
   /// To be called once the draft of the same engine has its memory, of which a GPU then has less.
   EngineOptions engine_options(const Backend& backend, size_t engine = 0) const;
   DraftOptions draft_options(const Backend& draft, size_t engine) const;
-  PlanLimits limits(std::vector<const Engine*> engines) const;
+  PlanLimits limits(std::vector<Engine*> engines) const;
   /// For a command that decodes no answers; to be called before task().
   void free_answers() { free_spans(schema_); }
 
