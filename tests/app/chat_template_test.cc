@@ -19,21 +19,21 @@ class ChatTemplateChoice : public testing::Test {
   void SetUp() override {
     scratch_.write("corpus.jsonl", "{\"c\": \"Box\", \"q\": \"What?\"}\n");
     scratch_.write("job.yaml", "model: {path: " + model_ +
-                                   "}\ninput: {path: " + scratch_.file("corpus.jsonl") +
+                                   "}\ninput: {path: " + scratch_.path("corpus.jsonl") +
                                    ", context: c, question: q}\ntask: {kind: ask}\nmethod: {name: ippd, "
                                    "max_value_tokens: 4}\nengine: {device: cpu}\noutput: {path: " +
-                                   scratch_.file("out") + "}\n");
+                                   scratch_.path("out") + "}\n");
   }
 
   void give_template(const std::string& jinja) const { scratch_.write("model/chat_template.jinja", jinja); }
   Ran run(const std::string& more) const {
-    return run_sheaf(scratch_, "run " + scratch_.file("job.yaml") + more);
+    return run_sheaf(scratch_, "run " + scratch_.path("job.yaml") + more);
   }
   std::string used() const {
-    return json::parse(test::read_text(scratch_.file("out/report.json"))).at("chat").get<std::string>();
+    return json::parse(read_text(scratch_.path("out/report.json"))).at("chat").get<std::string>();
   }
 
-  const test::Scratch scratch_;
+  const TempFolder scratch_;
   const std::string model_ = test::make_tiny_model(scratch_);
 };
 
@@ -59,7 +59,7 @@ TEST_F(ChatTemplateChoice, IsSaidByInspectAndRecorded) {
 TEST_F(ChatTemplateChoice, WarnsWhereItIsAnotherThanTheModels) {
   give_template("{{ '<|im_start|>' }}{{ messages | tojson }}");
   for (const char* command : {"run", "plan", "estimate"}) {
-    const Ran ran = run_sheaf(scratch_, std::string(command) + " " + scratch_.file("job.yaml"));
+    const Ran ran = run_sheaf(scratch_, std::string(command) + " " + scratch_.path("job.yaml"));
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
     EXPECT_NE((ran.out + ran.err).find("not understood (line 1: the filter \"tojson\" is not supported)"),
               std::string::npos)

@@ -13,9 +13,7 @@ namespace {
 using nlohmann::json;
 using test::Ran;
 using test::read_json_lines;
-using test::read_text;
 using test::run_sheaf;
-using test::Scratch;
 
 constexpr int kProducts = 60;
 
@@ -39,34 +37,34 @@ class ConfidentRun : public testing::Test {
                    "    - {name: Form, type: enum, options: [tall, flat]}\n"
                    "    - {name: Name, type: text}\n");
     scratch_.write("job.yaml", "model: {path: " + test::make_tiny_model(scratch_) +
-                                   ", chat: plain}\ninput: {path: " + scratch_.file("products.jsonl") +
+                                   ", chat: plain}\ninput: {path: " + scratch_.path("products.jsonl") +
                                    ", id: id, document: [text]}\ntask: {kind: extract, schema: " +
-                                   scratch_.file("schema.yaml") +
+                                   scratch_.path("schema.yaml") +
                                    ", instruction: Tell}\nmethod: {max_value_tokens: 6}\n"
                                    "engine: {device: cpu, window: 20}\noutput: {path: " +
-                                   scratch_.file("out") + ", confidence: true}\n");
+                                   scratch_.path("out") + ", confidence: true}\n");
   }
 
   Ran run(const std::string& folder, const std::string& more = "") const {
-    return run_sheaf(scratch_, "run " + scratch_.file("job.yaml") +
-                                   " --quiet --set output.path=" + scratch_.file(folder) + " " + more);
+    return run_sheaf(scratch_, "run " + scratch_.path("job.yaml") +
+                                   " --quiet --set output.path=" + scratch_.path(folder) + " " + more);
   }
   std::vector<json> rows(const std::string& folder) const {
-    return read_json_lines(read_text(scratch_.file(folder + "/rows-00000.jsonl")));
+    return read_json_lines(read_text(scratch_.path(folder + "/rows-00000.jsonl")));
   }
   Ran calibrate(const std::string& folder, const std::string& more = "") const {
-    return run_sheaf(scratch_, "calibrate " + scratch_.file(folder) + " --gold " +
-                                   scratch_.file("gold.jsonl") + " -o " + scratch_.file("c.json") + " " +
+    return run_sheaf(scratch_, "calibrate " + scratch_.path(folder) + " --gold " +
+                                   scratch_.path("gold.jsonl") + " -o " + scratch_.path("c.json") + " " +
                                    more);
   }
   json score(const std::string& folder, const std::string& more = "") const {
     return json::parse(run_sheaf(scratch_, "score --metric attributes --resamples 0 --json --gold " +
-                                               scratch_.file("gold.jsonl") + " --pred " +
-                                               scratch_.file(folder) + " " + more)
+                                               scratch_.path("gold.jsonl") + " --pred " +
+                                               scratch_.path(folder) + " " + more)
                            .out);
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
 };
 
 TEST_F(ConfidentRun, RowsSayHowSureTheyAre) {
@@ -94,12 +92,12 @@ TEST_F(ConfidentRun, IsCalibratedByAFile) {
   ASSERT_EQ(run("out").exit_code, 0);
   const Ran fitted = calibrate("out");
   ASSERT_EQ(fitted.exit_code, 0) << fitted.err;
-  EXPECT_NE(fitted.out.find("output: {confidence: true, calibration: " + scratch_.file("c.json") + "}"),
+  EXPECT_NE(fitted.out.find("output: {confidence: true, calibration: " + scratch_.path("c.json") + "}"),
             std::string::npos)
       << fitted.out;
-  const std::string use = "--set output.calibration=" + scratch_.file("c.json");
+  const std::string use = "--set output.calibration=" + scratch_.path("c.json");
   ASSERT_EQ(run("scaled", use).exit_code, 0);
-  const ConfidenceScales scales = read_confidence_file(scratch_.file("c.json"));
+  const ConfidenceScales scales = read_confidence_file(scratch_.path("c.json"));
   const auto plain = rows("out"), scaled = rows("scaled");
   for (size_t i = 0; i < plain.size(); ++i)
     for (const auto& [name, value] : plain[i]["values"].items()) {
@@ -114,7 +112,7 @@ TEST_F(ConfidentRun, IsCalibratedByAFile) {
             std::string::npos)
       << again.err;
   // Rows of two calibrations do not stand in one folder.
-  std::string other = read_text(scratch_.file("c.json"));
+  std::string other = read_text(scratch_.path("c.json"));
   other.replace(other.find("\"temperature\": "), 15, "\"temperature\": 1");
   scratch_.write("c.json", other);
   const Ran changed = run("scaled", use);

@@ -17,9 +17,7 @@ namespace {
 using nlohmann::json;
 using test::Ran;
 using test::read_json_lines;
-using test::read_text;
 using test::run_sheaf;
-using test::Scratch;
 
 json question(int i) {
   return {{"n", i}, {"c", "Box " + std::to_string(i / 3) + " holds tea."}, {"q", "What is in it?"}};
@@ -42,30 +40,26 @@ class CorpusRun : public testing::Test {
                                           "}\ntask: " + task +
                                           "\nmethod: {name: ippd, max_value_tokens: 4}\n"
                                           "engine: {device: cpu, threads: 1, window: 16}\noutput: {path: " +
-                                          scratch_.file("out") + "}\n" + more);
+                                          scratch_.path("out") + "}\n" + more);
   }
   std::string columns(const std::string& path) const {
     return "path: \"" + path + "\", id: n, context: c, question: q";
   }
   std::string to(const std::string& name) const {
-    return " --quiet --set output.path=" + scratch_.file(name);
+    return " --quiet --set output.path=" + scratch_.path(name);
   }
   std::string rows(const std::string& folder) const {
-    return read_text(scratch_.file(folder) + "/rows-00000.jsonl");
+    return read_text(scratch_.path(folder) + "/rows-00000.jsonl");
   }
   std::vector<json> rejects(const std::string& folder) const {
-    return read_json_lines(read_text(scratch_.file(folder) + "/rejects.jsonl"));
+    return read_json_lines(read_text(scratch_.path(folder) + "/rejects.jsonl"));
   }
 
   Ran run_with(const std::string& input, const std::string& arguments) const {
-    const std::string command = std::string(SHEAF_BINARY) + " " + arguments + " <" + input + " >" +
-                                scratch_.file("stdout") + " 2>" + scratch_.file("stderr");
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-            read_text(scratch_.file("stdout")), read_text(scratch_.file("stderr"))};
+    return run_sheaf(scratch_, arguments + " <" + input);
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
   std::string model_;
 };
 
@@ -96,13 +90,13 @@ TEST_F(CorpusRun, StandardInputIsReadLikeAFile) {
     EXPECT_LE(run_with(file, "run " + from_input + to(std::string("shard") + shard[0]) + " --shard " + shard)
                   .exit_code,
               1);
-  EXPECT_EQ(run_sheaf(scratch_, "merge " + scratch_.file("merged") + " " + scratch_.file("shard0") + " " +
-                                    scratch_.file("shard1"))
+  EXPECT_EQ(run_sheaf(scratch_, "merge " + scratch_.path("merged") + " " + scratch_.path("shard0") + " " +
+                                    scratch_.path("shard1"))
                 .exit_code,
             1);
-  EXPECT_EQ(rows("merged") + read_text(scratch_.file("merged/rows-00001.jsonl")), rows("file"));
+  EXPECT_EQ(rows("merged") + read_text(scratch_.path("merged/rows-00001.jsonl")), rows("file"));
   // Nothing is left of the copy.
-  for (const auto& entry : std::filesystem::directory_iterator(scratch_.file("input")))
+  for (const auto& entry : std::filesystem::directory_iterator(scratch_.path("input")))
     EXPECT_EQ(entry.path().filename().string().find("scratch"), std::string::npos) << entry.path();
 }
 
@@ -114,11 +108,11 @@ TEST_F(CorpusRun, StandardInputGoesOnWhenItComesAgain) {
   ASSERT_TRUE(session.stopped());
   session.send(SIGKILL);
   ASSERT_EQ(session.end(), 128 + SIGKILL);
-  ASSERT_FALSE(std::filesystem::exists(scratch_.file("stopped/_SUCCESS")));
+  ASSERT_FALSE(std::filesystem::exists(scratch_.path("stopped/_SUCCESS")));
   const Ran other = run_with(scratch_.write("other.jsonl", questions(599)), command + to("stopped"));
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_NE(other.err.find("the corpus shrank: standard input shrank from"), std::string::npos) << other.err;
-  const Ran again = run_with(file, command + " --set output.path=" + scratch_.file("stopped"));
+  const Ran again = run_with(file, command + " --set output.path=" + scratch_.path("stopped"));
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_NE(again.err.find("resuming after"), std::string::npos) << again.err;
   EXPECT_EQ(rows("stopped"), rows("whole"));
@@ -223,7 +217,7 @@ TEST_F(CorpusRun, RequestsOfABatchAreAnsweredAsOneByOne) {
   // As a table: the columns are those of the rows.
   ASSERT_EQ(run_sheaf(scratch_, "run " + chat + to("table") + " --set output.format=parquet").exit_code, 1);
   const json table =
-      json::parse(run_sheaf(scratch_, "inspect --json " + scratch_.file("table/rows-00000.parquet")).out);
+      json::parse(run_sheaf(scratch_, "inspect --json " + scratch_.path("table/rows-00000.parquet")).out);
   EXPECT_EQ(table["corpus"]["records"], 23);
   std::set<std::string> names;
   for (const json& column : table["corpus"]["columns"]) names.insert(column["name"]);
@@ -249,10 +243,10 @@ TEST_F(CorpusRun, DamagedFilesNeverCrashAndHurtNoOtherRow) {
       {"jsonl", lines}, {"jsonl.gz", test::pack(lines, "gz")}, {"jsonl.zst", test::pack(lines, "zst")}};
   {
     using Type = TableColumn::Type;
-    const auto target = real_files().open(scratch_.file("good.parquet"));
+    const auto target = real_files().open(scratch_.path("good.parquet"));
     write_parquet_lines(source, {{"n", Type::integer}, {"c", Type::text}, {"q", Type::text}}, *target);
   }
-  files["parquet"] = read_text(scratch_.file("good.parquet"));
+  files["parquet"] = read_text(scratch_.path("good.parquet"));
 
   std::mt19937 random(11);
   std::map<int, int> codes;

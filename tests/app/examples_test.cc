@@ -9,7 +9,7 @@ namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using test::Ran, test::read_text, test::run_sheaf, test::Scratch;
+using test::Ran, test::run_sheaf;
 
 class ExamplesOfJobs : public testing::Test {
  protected:
@@ -33,12 +33,12 @@ class ExamplesOfJobs : public testing::Test {
 )");
     job_ = scratch_.write(
         "job.yaml",
-        "model: {path: " + model_ + ", chat: chatml}\ninput: {path: " + scratch_.file("products.jsonl") +
+        "model: {path: " + model_ + ", chat: chatml}\ninput: {path: " + scratch_.path("products.jsonl") +
             ", id: id, category: category, document: document}\ntask: {kind: extract, schema: " +
-            scratch_.file("schema.yaml") + ", examples: " + scratch_.file("gold.jsonl") +
+            scratch_.path("schema.yaml") + ", examples: " + scratch_.path("gold.jsonl") +
             "}\nmethod: {name: hpd, documents: 2, max_value_tokens: 6}\nengine: {device: cpu, threads: "
             "1}\noutput: {path: " +
-            scratch_.file("out") + ", logprobs: true}\n");
+            scratch_.path("out") + ", logprobs: true}\n");
   }
 
   Ran run(const std::string& arguments) const { return run_sheaf(scratch_, arguments); }
@@ -46,10 +46,10 @@ class ExamplesOfJobs : public testing::Test {
   std::string rows(const std::string& settings) const {
     const Ran ran = run("run " + job_ + " -q --restart " + settings);
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
-    return read_text(scratch_.file("out/rows-00000.jsonl"));
+    return read_text(scratch_.path("out/rows-00000.jsonl"));
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
   std::string model_, job_;
 };
 
@@ -108,9 +108,9 @@ TEST_F(ExamplesOfJobs, AChangedFileCannotBeResumed) {
 }
 
 TEST_F(ExamplesOfJobs, TrainDataHasThemToo) {
-  const Ran ran = run("train-data " + job_ + " " + scratch_.file("data.parquet"));
+  const Ran ran = run("train-data " + job_ + " " + scratch_.path("data.parquet"));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  ParquetFile file(scratch_.file("data.parquet"));
+  ParquetFile file(scratch_.path("data.parquet"));
   file.select({"tokens", "records"});
   const auto batch = file.next();
   ASSERT_TRUE(batch && batch->error.empty());

@@ -59,7 +59,7 @@ inline void expect_clean(const Ran& ran) {
 }
 
 /// Runs it, wants that exit code, something said and nothing hostile in it.
-inline Ran run_clean(const Scratch& scratch, const std::string& arguments, int exit_code) {
+inline Ran run_clean(const TempFolder& scratch, const std::string& arguments, int exit_code) {
   SCOPED_TRACE(nlohmann::json(replace_invalid(arguments)).dump(-1, ' ', true));
   const Ran ran = run_sheaf(scratch, arguments);
   EXPECT_EQ(ran.exit_code, exit_code) << ran.err;

@@ -4,7 +4,8 @@
 #include <functional>
 #include <gtest/gtest.h>
 
-#include "tests/io/fuzz.h"
+#include "tests/errors.h"
+#include "tests/fuzz.h"
 #include "tests/skip.h"
 
 namespace sheaf {

@@ -33,14 +33,14 @@ class Keep : public testing::Test {
     return ran.err;
   }
 
-  const test::Scratch scratch_;
+  const TempFolder scratch_;
   std::string job_;
 };
 
 TEST_F(Keep, RowsRepeatColumns) {
   const Ran ran = run_sheaf(scratch_, "run " + job_ + " --quiet --set input.keep='[price, url, tags]'");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  const auto rows = test::read_json_lines(test::read_text(scratch_.file("out/rows-00000.jsonl")));
+  const auto rows = test::read_json_lines(read_text(scratch_.path("out/rows-00000.jsonl")));
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0]["price"], 4.5);
   EXPECT_EQ(rows[0]["url"], "u/1");
@@ -52,7 +52,7 @@ TEST_F(Keep, RowsRepeatColumns) {
 TEST_F(Keep, ParquetRowsRepeatThemToo) {
   const Ran ran = run_sheaf(scratch_, "run " + job_ + " --quiet --set output.format=parquet");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  ParquetFile file(scratch_.file("out/rows-00000.parquet"));
+  ParquetFile file(scratch_.path("out/rows-00000.parquet"));
   std::vector<std::string> names;
   for (const auto& column : file.columns()) names.push_back(column.name);
   EXPECT_EQ(names,
@@ -67,14 +67,14 @@ TEST_F(Keep, ParquetRowsRepeatThemToo) {
   // A Parquet corpus gives its types to the rows; these rows are one.
   const Ran again = run_sheaf(
       scratch_,
-      "run " + job_ + " --quiet --set output.format=parquet --set output.path=" + scratch_.file("two") +
+      "run " + job_ + " --quiet --set output.format=parquet --set output.path=" + scratch_.path("two") +
           " --set input.keep='[sku]' --set input.id=null --set input.path=" +
           scratch_.write("n.jsonl", R"({"sku": 7, "title": "Oak tea"})") + " --set output.tokens=true");
   ASSERT_EQ(again.exit_code, 0) << again.err;
   const Ran third = run_sheaf(
       scratch_, "run " + job_ +
-                    " --quiet --set output.format=parquet --set output.path=" + scratch_.file("three") +
-                    " --set 'input={path: " + scratch_.file("two/rows-00000.parquet") +
+                    " --quiet --set output.format=parquet --set output.path=" + scratch_.path("three") +
+                    " --set 'input={path: " + scratch_.path("two/rows-00000.parquet") +
                     ", document: sku, keep: [Brand]}'");
   EXPECT_EQ(third.exit_code, 2);
   EXPECT_NE(third.err.find("input.keep: \"Brand\" is also an attribute of the schema"), std::string::npos)
@@ -93,14 +93,14 @@ TEST_F(Keep, AttributesAreScoredWithoutThem) {
     EXPECT_LE(ran.exit_code, 1) << ran.err;
     return json::parse(ran.out, nullptr, false);
   };
-  const json with = score(scratch_.file("out"));
+  const json with = score(scratch_.path("out"));
   ASSERT_EQ(run_sheaf(scratch_, "run " + job_ +
                                     " --quiet --set input.keep=null --set output.format=parquet "
                                     "--set output.path=" +
-                                    scratch_.file("without"))
+                                    scratch_.path("without"))
                 .exit_code,
             0);
-  json without = score(scratch_.file("without"));
+  json without = score(scratch_.path("without"));
   for (const char* key : {"micro_f1", "micro_precision"}) EXPECT_EQ(with[key], without[key]) << with.dump();
 }
 

@@ -8,29 +8,27 @@ namespace {
 
 using nlohmann::json;
 using test::Ran;
-using test::read_text;
 using test::run_sheaf;
-using test::Scratch;
 
 class LostCorpus : public testing::Test {
  protected:
   void SetUp() override {
     scratch_.write("job.yaml", "model: {path: " + test::make_tiny_model(scratch_) +
-                                   ", chat: plain}\ninput: {path: " + scratch_.file("corpus.jsonl") +
+                                   ", chat: plain}\ninput: {path: " + scratch_.path("corpus.jsonl") +
                                    ", id: n, context: c, question: q}\n"
                                    "task: {kind: ask, instruction: Tell}\n"
                                    "method: {name: ippd, max_value_tokens: 4}\n"
                                    "engine: {device: cpu}\noutput: {path: " +
-                                   scratch_.file("out") + "}\n");
+                                   scratch_.path("out") + "}\n");
   }
 
   Ran sheaf(const std::string& command, const std::string& more = "") {
-    return run_sheaf(scratch_, command + " " + scratch_.file("job.yaml") + " " + more);
+    return run_sheaf(scratch_, command + " " + scratch_.path("job.yaml") + " " + more);
   }
-  bool succeeded() const { return std::filesystem::exists(scratch_.file("out/_SUCCESS")); }
+  bool succeeded() const { return std::filesystem::exists(scratch_.path("out/_SUCCESS")); }
   static std::string good(int n) { return json{{"n", n}, {"c", "A box."}, {"q", "What?"}}.dump() + "\n"; }
 
-  Scratch scratch_;
+  TempFolder scratch_;
 };
 
 TEST_F(LostCorpus, NoRecordAtAll) {
@@ -52,10 +50,10 @@ TEST_F(LostCorpus, EveryRecordRejected) {
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_NE(ran.err.find("all 4 records were rejected: 2 × "), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("(corpus.jsonl:1)"), std::string::npos) << ran.err;
-  EXPECT_NE(ran.err.find("all are in " + scratch_.file("out/rejects.jsonl")), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("all are in " + scratch_.path("out/rejects.jsonl")), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("--allow-empty"), std::string::npos) << ran.err;
   EXPECT_FALSE(succeeded());
-  EXPECT_EQ(test::read_json_lines(read_text(scratch_.file("out/rejects.jsonl"))).size(), 4u);
+  EXPECT_EQ(test::read_json_lines(read_text(scratch_.path("out/rejects.jsonl"))).size(), 4u);
   const Ran again = sheaf("run");
   EXPECT_EQ(again.exit_code, 2) << "the same command ends alike";
   EXPECT_NE(again.err.find("all 4 records were rejected: 2 × "), std::string::npos) << again.err;
@@ -71,7 +69,7 @@ TEST_F(LostCorpus, AMendedCorpusNeedsNoRestart) {
   const Ran ran = sheaf("run");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_TRUE(succeeded());
-  EXPECT_EQ(read_text(scratch_.file("out/rejects.jsonl")), "");
+  EXPECT_EQ(read_text(scratch_.path("out/rejects.jsonl")), "");
 }
 
 TEST_F(LostCorpus, AnotherFormatUnderTheNameOfJsonLines) {
@@ -98,7 +96,7 @@ TEST_F(LostCorpus, RejectsAreExplained) {
     EXPECT_NE(out.find("rejects 6 of 15 records (40 %); "), std::string::npos) << out;
     EXPECT_NE(out.find("3 × column \"q\" is missing (corpus.jsonl:10)"), std::string::npos) << out;
     EXPECT_NE(out.find("1 reason more"), std::string::npos) << out;
-    EXPECT_NE(out.find(scratch_.file("out/rejects.jsonl")), std::string::npos) << out;
+    EXPECT_NE(out.find(scratch_.path("out/rejects.jsonl")), std::string::npos) << out;
   }
   EXPECT_EQ(ran.err.find("WARNING"), std::string::npos) << ran.err;
 }
@@ -116,7 +114,7 @@ TEST_F(LostCorpus, WhateverIsNotJsonIsOneReason) {
       << ran.out;
   EXPECT_EQ(ran.out.find("more"), std::string::npos) << ran.out;
   std::string reasons;
-  for (const json& reject : test::read_json_lines(read_text(scratch_.file("out/rejects.jsonl"))))
+  for (const json& reject : test::read_json_lines(read_text(scratch_.path("out/rejects.jsonl"))))
     reasons += reject["reason"].get<std::string>() + "\n";
   EXPECT_EQ(reasons,
             "not valid JSON at column 9: expected a key in double quotes, found }\n"
@@ -139,18 +137,18 @@ TEST_F(LostCorpus, AShardWithoutRecordsIsFine) {
   scratch_.write("corpus.jsonl", good(1));
   for (const char* shard : {"0/2", "1/2"}) {
     const Ran ran = sheaf("run", std::string("--shard ") + shard +
-                                     " --set output.path=" + scratch_.file(std::string("s") + shard[0]));
+                                     " --set output.path=" + scratch_.path(std::string("s") + shard[0]));
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
   }
   EXPECT_EQ(run_sheaf(scratch_,
-                      "merge " + scratch_.file("all") + " " + scratch_.file("s0") + " " + scratch_.file("s1"))
+                      "merge " + scratch_.path("all") + " " + scratch_.path("s0") + " " + scratch_.path("s1"))
                 .exit_code,
             0);
 }
 
 TEST_F(LostCorpus, DuplicateIds) {
   scratch_.write("corpus.jsonl", good(7) + good(8) + good(7) + good(9) + good(8) + good(7));
-  const Ran kept = sheaf("run", "--set output.path=" + scratch_.file("kept"));
+  const Ran kept = sheaf("run", "--set output.path=" + scratch_.path("kept"));
   EXPECT_EQ(kept.exit_code, 0) << kept.err;
   EXPECT_NE(kept.err.find("3 records have the id of an earlier one: 7 of record 3 is that of record 1, 8 of "
                           "record 5 is that of record 2, 7 of record 6 is that of record 1; set "
@@ -161,24 +159,24 @@ TEST_F(LostCorpus, DuplicateIds) {
   const Ran refused = sheaf("run", "--set input.duplicate_ids=refuse");
   EXPECT_EQ(refused.exit_code, 1) << refused.err;
   EXPECT_NE(refused.out.find("3 × its id 7 is that of record 1 too"), std::string::npos) << refused.out;
-  const std::vector<json> rejects = test::read_json_lines(read_text(scratch_.file("out/rejects.jsonl")));
+  const std::vector<json> rejects = test::read_json_lines(read_text(scratch_.path("out/rejects.jsonl")));
   ASSERT_EQ(rejects.size(), 3u);
   EXPECT_EQ(rejects[1]["row"], 5);
   EXPECT_EQ(rejects[1]["id"], 8);
   // Shards have the rejects of the whole.
   std::string folders;
   for (const char* shard : {"0/3", "1/3", "2/3"}) {
-    const std::string folder = scratch_.file(std::string("s") + shard[0]);
+    const std::string folder = scratch_.path(std::string("s") + shard[0]);
     folders += " " + folder;
     sheaf("run", std::string("--set input.duplicate_ids=refuse --set engine.window=2 --shard ") + shard +
                      " --set output.path=" + folder + " --allow-empty");
   }
-  EXPECT_EQ(run_sheaf(scratch_, "merge " + scratch_.file("all") + folders).exit_code, 1);
-  EXPECT_EQ(read_text(scratch_.file("all/rejects.jsonl")), read_text(scratch_.file("out/rejects.jsonl")));
+  EXPECT_EQ(run_sheaf(scratch_, "merge " + scratch_.path("all") + folders).exit_code, 1);
+  EXPECT_EQ(read_text(scratch_.path("all/rejects.jsonl")), read_text(scratch_.path("out/rejects.jsonl")));
   std::string rows;
-  for (const char* file : {"all/rows-00000.jsonl", "all/rows-00001.jsonl", "all/rows-00002.jsonl"})
-    rows += read_text(scratch_.file(file));
-  EXPECT_EQ(rows, read_text(scratch_.file("out/rows-00000.jsonl")));
+  for (const char* file : {"all/rows-00000.jsonl", "all/rows-00001.jsonl"})
+    rows += read_text(scratch_.path(file));
+  EXPECT_EQ(rows, read_text(scratch_.path("out/rows-00000.jsonl")));
   // Without an id column there is nothing to check.
   const Ran none = sheaf("run", "--set input.duplicate_ids=refuse --set input.id=null");
   EXPECT_EQ(none.exit_code, 2);
@@ -192,13 +190,13 @@ TEST_F(LostCorpus, AShardInsideAStretchThatAnotherTells) {
   EXPECT_EQ(sheaf("run").exit_code, 1);
   std::string folders;
   for (const char* shard : {"0/4", "1/4", "2/4", "3/4"}) {
-    const std::string folder = scratch_.file(std::string("s") + shard[0]);
+    const std::string folder = scratch_.path(std::string("s") + shard[0]);
     folders += " " + folder;
     const Ran ran = sheaf("run", std::string("--shard ") + shard + " --set output.path=" + folder);
     EXPECT_LE(ran.exit_code, 1) << shard << ": " << ran.err;
   }
-  EXPECT_EQ(run_sheaf(scratch_, "merge " + scratch_.file("all") + folders).exit_code, 1);
-  EXPECT_EQ(read_text(scratch_.file("all/rejects.jsonl")), read_text(scratch_.file("out/rejects.jsonl")));
+  EXPECT_EQ(run_sheaf(scratch_, "merge " + scratch_.path("all") + folders).exit_code, 1);
+  EXPECT_EQ(read_text(scratch_.path("all/rejects.jsonl")), read_text(scratch_.path("out/rejects.jsonl")));
 }
 
 TEST_F(LostCorpus, DuplicateIdsOfRequests) {
@@ -211,9 +209,9 @@ TEST_F(LostCorpus, DuplicateIdsOfRequests) {
            "\n";
   };
   scratch_.write("requests.jsonl", request("a") + request("b") + request("a"));
-  std::string job = read_text(scratch_.file("job.yaml"));
+  std::string job = read_text(scratch_.path("job.yaml"));
   job.replace(job.find("input:"), job.find("method:") - job.find("input:"),
-              "input: {path: " + scratch_.file("requests.jsonl") +
+              "input: {path: " + scratch_.path("requests.jsonl") +
                   ", format: openai-batch, duplicate_ids: refuse}\ntask: {kind: chat}\n");
   job.replace(job.find("ippd"), 4, "prefix");
   scratch_.write("job.yaml", job);

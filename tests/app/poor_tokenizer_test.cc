@@ -9,7 +9,7 @@ namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using test::Ran, test::Scratch, test::read_text, test::run_sheaf;
+using test::Ran, test::run_sheaf;
 
 /// One token a byte, of the bytes that are in `kept`, or are not in it where `all_but`.
 json byte_tokens(const std::string& kept, bool all_but, bool with_end = true) {
@@ -81,25 +81,25 @@ class PoorTokenizer : public testing::Test {
   }
 
   std::string job(const std::string& kind, const std::string& method, const std::string& chat) const {
-    std::string input = "path: " + scratch_.file("rows.jsonl") + ", id: n, ", task = "kind: " + kind;
+    std::string input = "path: " + scratch_.path("rows.jsonl") + ", id: n, ", task = "kind: " + kind;
     if (kind == "ask") input += "question: q, options: o, ";
     if (kind == "ask") input += method.find("pced") != std::string::npos ? "documents: d" : "context: c";
     if (kind == "extract") input += "document: c";
-    if (kind == "extract") task += ", schema: " + scratch_.file("schema.yaml");
-    if (kind == "chat") input = "path: " + scratch_.file("batch.jsonl") + ", format: openai-batch";
+    if (kind == "extract") task += ", schema: " + scratch_.path("schema.yaml");
+    if (kind == "chat") input = "path: " + scratch_.path("batch.jsonl") + ", format: openai-batch";
     return scratch_.write("job.yaml", "model: {path: " + model_ + ", chat: " + chat + "}\ninput: {" + input +
                                           "}\ntask: {" + task + "}\nmethod: {name: " + method +
                                           ", max_value_tokens: 4}\nengine: {device: cpu, threads: 1, "
                                           "kv_memory_gb: 0.01}\noutput: {path: " +
-                                          scratch_.file("out") + "}\n");
+                                          scratch_.path("out") + "}\n");
   }
 
   /// What the user is told where not everything was done.
   std::string complaint(const Ran& ran) const {
-    return ran.exit_code == 1 ? read_text(scratch_.file("out") + "/rejects.jsonl") : ran.err;
+    return ran.exit_code == 1 ? read_text(scratch_.path("out") + "/rejects.jsonl") : ran.err;
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
   std::string model_;
 };
 
@@ -150,7 +150,7 @@ TEST_F(PoorTokenizer, WithoutALineBreakQuestionsAreAnswered) {
   scratch_.write("model/tokenizer.json", byte_tokens("\n", true).dump());
   const Ran ran = run_sheaf(scratch_, "run " + job("ask", "ippd", "plain") + " --quiet");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  const auto rows = test::read_json_lines(read_text(scratch_.file("out") + "/rows-00000.jsonl"));
+  const auto rows = test::read_json_lines(read_text(scratch_.path("out") + "/rows-00000.jsonl"));
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_TRUE(rows[1]["answer"] == "A" || rows[1]["answer"] == "B") << rows[1];
 }

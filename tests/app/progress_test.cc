@@ -29,7 +29,7 @@ TEST(Progress, ABarIsFullAtTheEnd) {
 }
 
 TEST(Progress, LogGetsTheLastStateOnceWithTheTime) {
-  const test::Scratch scratch;
+  const TempFolder scratch;
   {
     Progress progress(true, 40, scratch.write("log", "before\n"));
     progress.update({1});
@@ -37,7 +37,7 @@ TEST(Progress, LogGetsTheLastStateOnceWithTheTime) {
     progress.close();
     progress.update({40, 1});
   }
-  const std::string log = test::read_text(scratch.file("log"));
+  const std::string log = read_text(scratch.path("log"));
   ASSERT_EQ(log.rfind("before\n", 0), 0u) << log;
   const std::string line = log.substr(7);
   EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1) << log;
@@ -46,8 +46,8 @@ TEST(Progress, LogGetsTheLastStateOnceWithTheTime) {
 }
 
 TEST(Progress, RefusesALogThatCannotBeWritten) {
-  const test::Scratch scratch;
-  EXPECT_THROW(Progress(true, 40, scratch.file("no/such/log")), Error);
+  const TempFolder scratch;
+  EXPECT_THROW(Progress(true, 40, scratch.path("no/such/log")), Error);
 }
 
 }  // namespace

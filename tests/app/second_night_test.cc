@@ -11,10 +11,8 @@ namespace {
 using nlohmann::json;
 using test::Ran;
 using test::read_json_lines;
-using test::read_text;
 using test::run_sheaf;
 using test::Running;
-using test::Scratch;
 
 constexpr int kMany = 400;  // records, of which a restart that is stopped leaves most
 
@@ -23,7 +21,7 @@ class SecondNight : public testing::Test {
   void SetUp() override {
     model_ = test::make_tiny_model(scratch_);
     write_corpus(6);
-    write_job(scratch_.file("out"));
+    write_job(scratch_.path("out"));
   }
 
   void write_corpus(int records) {
@@ -36,7 +34,7 @@ class SecondNight : public testing::Test {
 
   void write_job(const std::string& output) {
     scratch_.write("night.yaml", "model: {path: " + model_ +
-                                     ", chat: plain}\ninput: {path: " + scratch_.file("corpus.jsonl") +
+                                     ", chat: plain}\ninput: {path: " + scratch_.path("corpus.jsonl") +
                                      ", id: n, context: c, question: q}\n"
                                      "task: {kind: ask, instruction: Tell}\n"
                                      "method: {name: ippd, max_value_tokens: 4}\n"
@@ -45,39 +43,39 @@ class SecondNight : public testing::Test {
   }
 
   Ran run(const std::string& more = "") {
-    return run_sheaf(scratch_, "run " + scratch_.file("night.yaml") + " " + more);
+    return run_sheaf(scratch_, "run " + scratch_.path("night.yaml") + " " + more);
   }
   int64_t rows(const std::string& folder) const {
-    const std::string text = read_text(scratch_.file(folder) + "/rows-00000.jsonl");
+    const std::string text = read_text(scratch_.path(folder) + "/rows-00000.jsonl");
     return std::count(text.begin(), text.end(), '\n');
   }
-  bool exists(const std::string& name) const { return std::filesystem::exists(scratch_.file(name)); }
+  bool exists(const std::string& name) const { return std::filesystem::exists(scratch_.path(name)); }
 
   /// Starts a restart and stops it once some of its rows are safe.
   std::string stop_restart(int signal, int code) {
     write_corpus(kMany);
     Running job(
-        "run " + scratch_.file("night.yaml") +
+        "run " + scratch_.path("night.yaml") +
             " --restart --set engine.window=20 --set engine.prompts=1 --set method.max_value_tokens=200"
             " 2>" +
-            scratch_.file("err"),
+            scratch_.path("err"),
         test::stop_at_group(2));
     EXPECT_TRUE(job.stopped());
     job.send(signal);
     EXPECT_EQ(job.end(), code);
-    return read_text(scratch_.file("err"));
+    return read_text(scratch_.path("err"));
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
   std::string model_;
 };
 
 TEST_F(SecondNight, TheFolderIsNamedAfterTheDayAndTheJob) {
-  write_job(scratch_.file("runs/{job}-{date}-{time}"));
+  write_job(scratch_.path("runs/{job}-{date}-{time}"));
   const Ran ran = run();
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(scratch_.file("runs")))
+  for (const auto& entry : std::filesystem::directory_iterator(scratch_.path("runs")))
     names.push_back(entry.path().filename());
   ASSERT_EQ(names.size(), 1u);
   EXPECT_TRUE(std::regex_match(names[0], std::regex(R"(night-\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d)"))) << names[0];
@@ -102,14 +100,14 @@ TEST_F(SecondNight, WhatChangedIsSaidInWordsWithTheWaysOn) {
   EXPECT_EQ(refused.err.find("sha256"), std::string::npos) << refused.err;
   EXPECT_EQ(rows("out"), 6);
   // The three ways, each as it is offered.
-  ASSERT_EQ(run("--set output.path=" + scratch_.file("elsewhere")).exit_code, 0);
+  ASSERT_EQ(run("--set output.path=" + scratch_.path("elsewhere")).exit_code, 0);
   EXPECT_EQ(rows("elsewhere"), 8);
-  const Ran reused = run("--restart --reuse " + scratch_.file("out"));
+  const Ran reused = run("--restart --reuse " + scratch_.path("out"));
   ASSERT_EQ(reused.exit_code, 0) << reused.err;
   EXPECT_NE(reused.out.find("8 rows, 2 answers"), std::string::npos) << reused.out;
   EXPECT_EQ(rows("out"), 8);
-  EXPECT_EQ(read_text(scratch_.file("out/rows-00000.jsonl")),
-            read_text(scratch_.file("elsewhere/rows-00000.jsonl")));
+  EXPECT_EQ(read_text(scratch_.path("out/rows-00000.jsonl")),
+            read_text(scratch_.path("elsewhere/rows-00000.jsonl")));
   const Ran anew = run("--restart");
   ASSERT_EQ(anew.exit_code, 0) << anew.err;
   EXPECT_NE(anew.out.find("8 rows, 8 answers"), std::string::npos) << anew.out;
@@ -117,18 +115,18 @@ TEST_F(SecondNight, WhatChangedIsSaidInWordsWithTheWaysOn) {
 
 TEST_F(SecondNight, ARunMayReuseItsOwnFolderOnlyWithRestart) {
   ASSERT_EQ(run().exit_code, 0);
-  const Ran refused = run("--reuse " + scratch_.file("out"));
+  const Ran refused = run("--reuse " + scratch_.path("out"));
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_NE(refused.err.find("add --restart"), std::string::npos) << refused.err;
 }
 
 TEST_F(SecondNight, AStoppedRestartLeavesTheFinishedRunAndGoesOn) {
   ASSERT_EQ(run().exit_code, 0);
-  const std::string before = read_text(scratch_.file("out/rows-00000.jsonl"));
+  const std::string before = read_text(scratch_.path("out/rows-00000.jsonl"));
   const std::string err = stop_restart(SIGINT, 130);
-  EXPECT_NE(err.find("safe in " + scratch_.file("out.restart")), std::string::npos) << err;
+  EXPECT_NE(err.find("safe in " + scratch_.path("out.restart")), std::string::npos) << err;
   EXPECT_NE(err.find("out is as it was; rerun the same command to resume"), std::string::npos) << err;
-  EXPECT_EQ(read_text(scratch_.file("out/rows-00000.jsonl")), before);
+  EXPECT_EQ(read_text(scratch_.path("out/rows-00000.jsonl")), before);
   EXPECT_TRUE(exists("out/_SUCCESS"));
   // A plain run tells of it.
   write_corpus(6);

@@ -11,7 +11,7 @@ namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using test::Ran, test::Scratch, test::read_text, test::run_sheaf;
+using test::Ran, test::run_sheaf;
 
 class Speculated : public testing::Test {
  protected:
@@ -23,19 +23,19 @@ class Speculated : public testing::Test {
                                           "task: {kind: extract, schema: " SHEAF_SOURCE_DIR
                                           "/configs/schemas/catalog.yaml}\nmethod: {" +
                                           method + "}\nengine: {device: cpu, prompts: 1}\noutput: {path: " +
-                                          scratch_.file("out") + ", logprobs: true}\n");
+                                          scratch_.path("out") + ", logprobs: true}\n");
   }
   Ran run(const std::string& job, const std::string& name, const std::string& more = "") const {
-    return run_sheaf(scratch_, "run " + job + " --set output.path=" + scratch_.file(name) + " " + more);
+    return run_sheaf(scratch_, "run " + job + " --set output.path=" + scratch_.path(name) + " " + more);
   }
   std::string rows(const std::string& name) const {
-    return read_text(scratch_.file(name) + "/rows-00000.jsonl");
+    return read_text(scratch_.path(name) + "/rows-00000.jsonl");
   }
   json report(const std::string& name) const {
-    return json::parse(read_text(scratch_.file(name) + "/report.json"));
+    return json::parse(read_text(scratch_.path(name) + "/report.json"));
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
 };
 
 TEST_F(Speculated, AWholeObjectHasTheSameRowsInFewerSteps) {
@@ -43,7 +43,7 @@ TEST_F(Speculated, AWholeObjectHasTheSameRowsInFewerSteps) {
   const std::string standard =
       job(SHEAF_SOURCE_DIR "/build/models/smollm2.gguf", "name: standard, max_value_tokens: 12");
   ASSERT_EQ(run(standard, "plain").exit_code, 0);
-  Job guessing = read_job(standard, {"method.speculate=lookup", "output.path=" + scratch_.file("guessed")});
+  Job guessing = read_job(standard, {"method.speculate=lookup", "output.path=" + scratch_.path("guessed")});
   guessing.method.speculate.always = true;  // else a busy machine decides how much is proposed
   RunListener nobody;
   ASSERT_EQ(run_job(guessing, {}, nobody).exit_code, 0);
@@ -53,7 +53,7 @@ TEST_F(Speculated, AWholeObjectHasTheSameRowsInFewerSteps) {
   EXPECT_GT(with["tokens"]["accepted"], 20);
   EXPECT_GE(with["tokens"]["proposed"], with["tokens"]["accepted"]);
   EXPECT_LT(with["steps"], without["steps"].get<int64_t>() * 3 / 4);
-  const Ran shown = run_sheaf(scratch_, "report " + scratch_.file("guessed"));
+  const Ran shown = run_sheaf(scratch_, "report " + scratch_.path("guessed"));
   EXPECT_NE(shown.out.find("  guessed  "), std::string::npos) << shown.out << shown.err;
 }
 

@@ -9,7 +9,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::Ran;
-using test::read_text;
 using test::run_sheaf;
 
 class StoredRun : public testing::Test {
@@ -19,18 +18,18 @@ class StoredRun : public testing::Test {
       std::string lines;
       for (int i = 0; i < 8; ++i)
         lines += "{\"sku\": \"" + std::to_string(file * 8 + i) + "\", \"title\": \"Oak tea\"}\n";
-      fs::create_directories(scratch_.file("shop/in"));
+      fs::create_directories(scratch_.path("shop/in"));
       scratch_.write("shop/in/part-" + std::to_string(file) + ".jsonl", lines);
     }
     scratch_.write("schema.yaml", "categories: {Tea: [{name: Brand}, {name: Size}]}\n");
     job_ =
         scratch_.write("job.yaml", "model: {path: " + test::make_tiny_model(scratch_) +
-                                       "}\ninput: {path: 'file://" + scratch_.file("shop/in/part-*.jsonl") +
+                                       "}\ninput: {path: 'file://" + scratch_.path("shop/in/part-*.jsonl") +
                                        "', id: sku, document: title}\n"
                                        "task: {kind: extract, schema: schema.yaml}\n"
                                        "method: {name: hpd, max_value_tokens: 2}\n"
                                        "engine: {device: cpu, window: 4}\noutput: {path: 'file://" +
-                                       scratch_.file("shop/out") + "', work: work, rows_per_file: 8}\n");
+                                       scratch_.path("shop/out") + "', work: work, rows_per_file: 8}\n");
   }
 
   Ran sheaf(const std::string& command, int code = 0) const {
@@ -41,47 +40,47 @@ class StoredRun : public testing::Test {
 
   std::vector<std::string> published() const {
     std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(scratch_.file("shop/out")))
+    for (const auto& entry : fs::directory_iterator(scratch_.path("shop/out")))
       names.push_back(entry.path().filename());
     std::ranges::sort(names);
     return names;
   }
 
-  const test::Scratch scratch_;
+  const TempFolder scratch_;
   std::string job_;
 };
 
 TEST_F(StoredRun, IsPublishedWhole) {
   const Ran ran = sheaf("run " + job_);
-  EXPECT_NE(ran.out.find("rows    file://" + scratch_.file("shop/out") + "/rows-*.jsonl"), std::string::npos)
+  EXPECT_NE(ran.out.find("rows    file://" + scratch_.path("shop/out") + "/rows-*.jsonl"), std::string::npos)
       << ran.out;
   EXPECT_EQ(published(),
             (std::vector<std::string>{"_SUCCESS", "answers.json", "answers.log", "answers.table",
                                       "manifest.json", "rejects.jsonl", "report.html", "report.json",
                                       "rows-00000.jsonl", "rows-00001.jsonl", "rows-00002.jsonl"}));
-  sheaf("run " + job_ + " --quiet --set input.path=" + scratch_.file("shop/in") +
-        " --set output='{path: " + scratch_.file("local") + ", rows_per_file: 8}'");
+  sheaf("run " + job_ + " --quiet --set input.path=" + scratch_.path("shop/in") +
+        " --set output='{path: " + scratch_.path("local") + ", rows_per_file: 8}'");
   for (const char* name : {"rows-00000.jsonl", "rows-00001.jsonl", "rows-00002.jsonl", "rejects.jsonl"})
-    EXPECT_EQ(read_text(scratch_.file(std::string("shop/out/") + name)),
-              read_text(scratch_.file(std::string("local/") + name)));
+    EXPECT_EQ(read_text(scratch_.path(std::string("shop/out/") + name)),
+              read_text(scratch_.path(std::string("local/") + name)));
   const Ran again = sheaf("run " + job_);
   EXPECT_NE(again.err.find("has this run already"), std::string::npos) << again.err;
 }
 
 TEST_F(StoredRun, GoesOnAfterItsPublicationBrokeOff) {
   sheaf("run " + job_ + " --quiet");
-  const std::string whole = read_text(scratch_.file("shop/out/rows-00001.jsonl"));
+  const std::string whole = read_text(scratch_.path("shop/out/rows-00001.jsonl"));
   for (const char* name : {"_SUCCESS", "manifest.json", "rows-00001.jsonl"})
-    fs::remove(scratch_.file(std::string("shop/out/") + name));
+    fs::remove(scratch_.path(std::string("shop/out/") + name));
   sheaf("run " + job_ + " --quiet");
-  EXPECT_EQ(read_text(scratch_.file("shop/out/rows-00001.jsonl")), whole);
-  EXPECT_TRUE(fs::exists(scratch_.file("shop/out/_SUCCESS")));
+  EXPECT_EQ(read_text(scratch_.path("shop/out/rows-00001.jsonl")), whole);
+  EXPECT_TRUE(fs::exists(scratch_.path("shop/out/_SUCCESS")));
 }
 
 TEST_F(StoredRun, ReplacesOnlyWhenToldTo) {
   sheaf("run " + job_ + " --quiet");
   const std::string other =
-      " --set output.work=" + scratch_.file("other") + " --set output.rows_per_file=100";
+      " --set output.work=" + scratch_.path("other") + " --set output.rows_per_file=100";
   EXPECT_NE(
       sheaf("run " + job_ + " --quiet" + other, 2).err.find("another run is published there; add --restart"),
       std::string::npos);
@@ -91,7 +90,7 @@ TEST_F(StoredRun, ReplacesOnlyWhenToldTo) {
 }
 
 TEST_F(StoredRun, TheCommandsThatReadACorpusReadUris) {
-  const std::string corpus = "file://" + scratch_.file("shop/in");
+  const std::string corpus = "file://" + scratch_.path("shop/in");
   EXPECT_NE(sheaf("inspect " + corpus).out.find("24 records in 3 jsonl files"), std::string::npos);
   EXPECT_NE(sheaf("plan " + job_).out.find("24 records"), std::string::npos);
   EXPECT_NE(
@@ -101,12 +100,12 @@ TEST_F(StoredRun, TheCommandsThatReadACorpusReadUris) {
                 .err.find("is inside the corpus"),
             std::string::npos);
   EXPECT_NE(sheaf("run " + job_ + " --set output.path=" + corpus +
-                      "/out --set input.path=" + scratch_.file("shop/in"),
+                      "/out --set input.path=" + scratch_.path("shop/in"),
                   2)
                 .err.find("is inside"),
             std::string::npos)
       << "also where the corpus is named by its path";
-  const std::string local = " --set output.path=" + scratch_.file("x");
+  const std::string local = " --set output.path=" + scratch_.path("x");
   EXPECT_NE(
       sheaf("run " + job_ + local, 2).err.find("output.work works only with an output.path that is a URI"),
       std::string::npos);

@@ -12,9 +12,7 @@ namespace {
 using nlohmann::json;
 using test::Ran;
 using test::read_json_lines;
-using test::read_text;
 using test::run_sheaf;
-using test::Scratch;
 
 class Types : public testing::Test {
  protected:
@@ -33,18 +31,18 @@ class Types : public testing::Test {
     scratch_.write(
         "job.yaml",
         "model: {path: " + test::make_tiny_model(scratch_) +
-            ", chat: plain}\ninput: {path: " + scratch_.file("corpus.jsonl") +
-            ", id: n, document: [t]}\ntask: {kind: extract, schema: " + scratch_.file("schema.yaml") +
+            ", chat: plain}\ninput: {path: " + scratch_.path("corpus.jsonl") +
+            ", id: n, document: [t]}\ntask: {kind: extract, schema: " + scratch_.path("schema.yaml") +
             "}\nmethod: {name: hpd, documents: 3, max_value_tokens: 12, temperature: 1}\n"
             "engine: {device: cpu}\noutput: {path: " +
-            scratch_.file("out") + "}\n");
+            scratch_.path("out") + "}\n");
   }
 
   Ran run(const std::string& more = "") {
-    return run_sheaf(scratch_, "run " + scratch_.file("job.yaml") + " " + more);
+    return run_sheaf(scratch_, "run " + scratch_.path("job.yaml") + " " + more);
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
 };
 
 TEST_F(Types, AreWhatTheSchemaSays) {
@@ -53,7 +51,7 @@ TEST_F(Types, AreWhatTheSchemaSays) {
   std::set<std::string> organic;
   int codes = 0;
   const std::regex date(R"(\d{4}-\d\d-\d\d)");
-  for (const json& row : read_json_lines(read_text(scratch_.file("out/rows-00000.jsonl")))) {
+  for (const json& row : read_json_lines(read_text(scratch_.path("out/rows-00000.jsonl")))) {
     const json& values = row["values"];
     organic.insert(values["Organic"].dump());
     EXPECT_TRUE(values["Organic"].is_null() || values["Organic"].is_boolean()) << row;
@@ -76,37 +74,37 @@ TEST_F(Types, SimplePatternsAreDecodedUnder) {
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   int lots = 0;
   const std::regex lot("[A-Z]{2}-[0-9]{2}");
-  for (const json& row : read_json_lines(read_text(scratch_.file("out/rows-00000.jsonl")))) {
+  for (const json& row : read_json_lines(read_text(scratch_.path("out/rows-00000.jsonl")))) {
     const json& value = row["values"]["Lot"];
     EXPECT_FALSE(row.contains("notes")) << "a model of random weights writes nothing else: " << row;
     EXPECT_TRUE(value.is_null() || std::regex_match(value.get<std::string>(), lot)) << row;
     lots += value.is_string();
   }
   EXPECT_GT(lots, 0);
-  const Ran verified = run_sheaf(scratch_, "verify " + scratch_.file("job.yaml"));
+  const Ran verified = run_sheaf(scratch_, "verify " + scratch_.path("job.yaml"));
   EXPECT_NE(verified.out.find("exact match 1.0000"), std::string::npos) << verified.out << verified.err;
 }
 
 TEST_F(Types, ParquetHasColumnsOfThem) {
   ASSERT_EQ(run().exit_code, 0);
-  ASSERT_EQ(run("--set output.format=parquet --set output.path=" + scratch_.file("table")).exit_code, 0);
+  ASSERT_EQ(run("--set output.format=parquet --set output.path=" + scratch_.path("table")).exit_code, 0);
   const std::string read =
       "PYTHONPATH=build/deps/pyarrow python3 -c 'import sys, json, pyarrow.parquet as p; t = "
       "p.read_table(sys.argv[1]); "
       "print(json.dumps({f.name: str(f.type) for f in t.schema})); [print(json.dumps(r)) for r in "
       "t.select([\"Organic\", \"Bags\", \"Picked\", \"Code\"]).to_pylist()]' " +
-      scratch_.file("table/rows-00000.parquet") + " >" + scratch_.file("table.txt");
+      scratch_.path("table/rows-00000.parquet") + " >" + scratch_.path("table.txt");
   ASSERT_EQ(std::system(read.c_str()), 0);
-  const std::vector<json> lines = read_json_lines(read_text(scratch_.file("table.txt")));
+  const std::vector<json> lines = read_json_lines(read_text(scratch_.path("table.txt")));
   EXPECT_EQ(lines[0]["Organic"], "bool");
   EXPECT_EQ(lines[0]["Bags"], "int64");
   EXPECT_EQ(lines[0]["Picked"], "string");
-  const std::vector<json> rows = read_json_lines(read_text(scratch_.file("out/rows-00000.jsonl")));
+  const std::vector<json> rows = read_json_lines(read_text(scratch_.path("out/rows-00000.jsonl")));
   ASSERT_EQ(lines.size(), rows.size() + 1);
   for (size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(lines[i + 1], rows[i]["values"]) << i;
   const std::string show = " --sample 100 --json";
   const auto shown = [&](const std::string& folder) {
-    return run_sheaf(scratch_, "show " + scratch_.file(folder) + show).out;
+    return run_sheaf(scratch_, "show " + scratch_.path(folder) + show).out;
   };
   EXPECT_EQ(shown("table"), shown("out")) << "rows are read back alike";
 }

@@ -9,7 +9,7 @@ namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using test::Ran, test::Scratch, test::read_text, test::run_sheaf;
+using test::Ran, test::run_sheaf;
 
 constexpr uint16_t kNan = 0x7fc0, kInfinity = 0x7f80;     // bf16
 constexpr uint16_t kHuge = 0x7f62, kHugeSquare = 0x6904;  // 3e38; 1e25, whose square overflows
@@ -27,12 +27,12 @@ class Weights : public testing::Test {
     scratch_.write("rows.jsonl", lines);
     job_ = scratch_.write(
         "job.yaml", "model: {path: " + model_ +
-                        ", chat: plain}\ninput: {path: " + scratch_.file("rows.jsonl") +
+                        ", chat: plain}\ninput: {path: " + scratch_.path("rows.jsonl") +
                         ", id: n, context: c, question: q}\n"
                         "task: {kind: ask, instruction: Tell}\n"
                         "method: {name: ippd, documents: 1, max_value_tokens: 4}\n"
                         "engine: {device: cpu, threads: 1, window: 2, tokens_per_step: 16}\noutput: {path: " +
-                        scratch_.file("out") + "}\n");
+                        scratch_.path("out") + "}\n");
     file_ = model_ + "/model-00001-of-00001.safetensors";
   }
 
@@ -52,7 +52,7 @@ class Weights : public testing::Test {
     for (const std::string& part : parts) EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
   std::string model_, job_, file_;
 };
 
@@ -92,7 +92,7 @@ TEST_F(Weights, RowsBeforeAnOverflowAreKept) {
   size_t before = 60;
   for (int i = 0; i < 2; ++i) {  // the second resumes, and ends in the same place
     says(run(), 3, {"not finite"});
-    const auto rows = test::read_json_lines(read_text(scratch_.file("out") + "/rows-00000.jsonl.part"));
+    const auto rows = test::read_json_lines(read_text(scratch_.path("out") + "/rows-00000.jsonl.part"));
     EXPECT_GE(rows.size(), before);
     EXPECT_LE(rows.size(), static_cast<size_t>(kZebra));
     for (size_t r = 0; r < rows.size(); ++r) EXPECT_EQ(rows[r].at("id"), r);

@@ -21,7 +21,6 @@ namespace {
 
 using nlohmann::json;
 using test::Ran;
-using test::Scratch;
 using test::SideBySide;
 
 #define NEED_GPU_AND_MODEL() \
@@ -94,7 +93,7 @@ const std::string kShort = " --set method.max_value_tokens=8";
 
 TEST(Agreement, CudaAnswersAsTheCpu) {
   NEED_GPU_AND_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   for (const auto& [job, answers] : {std::pair{"configs/ask.yaml", 154}, {"configs/demo.yaml", 346}}) {
     const Ran ran = test::compare_runs(
         scratch, job + kShort + " --a engine.device=cpu --b engine.device=cuda --at-least 0.9");
@@ -107,7 +106,7 @@ TEST(Agreement, CudaAnswersAsTheCpu) {
 
 TEST(Agreement, PackedPromptsAnswerAsOnePromptPerQuestion) {
   NEED_GPU_AND_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   for (const auto& [job, method, answers] : {std::tuple{"configs/ask.yaml", "ippd", 154},
                                              {"configs/ask.yaml", "prefix", 154},
                                              {"configs/ask.yaml", "parallel-prompting", 154},

@@ -9,6 +9,7 @@
 #include "io/datasets/needle.h"
 #include "io/files/schema_file.h"
 #include "tests/datasets/samples.h"
+#include "tests/errors.h"
 
 namespace sheaf {
 namespace {

@@ -6,6 +6,7 @@
 #include "io/files/job_file.h"
 #include "io/files/schema_file.h"
 #include "tests/datasets/samples.h"
+#include "tests/errors.h"
 
 namespace sheaf {
 namespace {

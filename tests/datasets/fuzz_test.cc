@@ -1,5 +1,5 @@
 // Every reader on damaged files: cut, flipped, keys dropped, words that parsers find interesting.
-#include "tests/io/fuzz.h"
+#include "tests/fuzz.h"
 
 #include <gtest/gtest.h>
 

@@ -2,6 +2,7 @@
 
 #include "io/datasets/dataset.h"
 #include "tests/datasets/samples.h"
+#include "tests/errors.h"
 
 namespace sheaf {
 namespace {

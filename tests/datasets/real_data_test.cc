@@ -10,7 +10,7 @@
 #include "io/datasets/needle.h"
 #include "io/files/metric_items.h"
 #include "io/files/schema_file.h"
-#include "tests/io/temp_folder.h"
+#include "tests/files.h"
 #include "tests/skip.h"
 
 namespace sheaf {

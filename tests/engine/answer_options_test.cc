@@ -19,7 +19,7 @@ std::vector<Tokens> random_options(uint32_t seed) {
   for (int i = 0; i < 5; ++i) {
     Tokens option{40};  // as the quote of a JSON text: most options start alike
     if (i == 4) option.clear();
-    append(option, test::random_tokens(random, 4, 30));
+    append(option, test::random_part(random, 4, 30));
     options.push_back(std::move(option));
   }
   return options;

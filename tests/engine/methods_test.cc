@@ -8,8 +8,8 @@
 #include "core/methods/builder.h"
 #include "core/segments/mask.h"
 #include "cpu/cpu_backend.h"
+#include "tests/dense_model.h"
 #include "tests/engine/decode.h"
-#include "tests/engine/dense_model.h"
 #include "tests/random_model.h"
 #include "tests/random_parts.h"
 
@@ -125,10 +125,11 @@ std::vector<Tokens> decode_dense(const Model& model, const Stack& stack, const T
     for (size_t s = 0; s < stack.slots.size(); ++s)
       if (stack.slots[s].prompt == static_cast<SegmentId>(i)) last[s] = tokens.size() - 1;
   }
+  const test::DenseModel dense(model);
   std::vector<Tokens> answers(stack.slots.size());
   std::vector<bool> open(stack.slots.size(), true);
   while (std::find(open.begin(), open.end(), true) != open.end()) {
-    const auto logits = test::dense_forward(model, tokens, positions, dense_mask(stack, places));
+    const auto logits = dense.run(tokens, positions, dense_mask(stack, places));
     for (size_t s = 0; s < stack.slots.size(); ++s) {
       if (!open[s]) continue;
       const auto& row = logits[last[s]];

@@ -3,8 +3,8 @@
 
 #include "core/engine/answer_options.h"
 #include "cpu/cpu_backend.h"
+#include "tests/dense_model.h"
 #include "tests/engine/decode.h"
-#include "tests/engine/dense_model.h"
 #include "tests/random_model.h"
 
 namespace sheaf {
@@ -34,15 +34,8 @@ test::Answers decode_alone(const Model& model, const std::vector<RecordParts>& r
 }
 
 /// Log-probabilities of the token after `tokens`.
-std::vector<double> next_logprobs(const Model& model, const Tokens& tokens) {
-  const size_t n = tokens.size();
-  std::vector<int32_t> positions(n);
-  std::vector<uint8_t> mask(n * n);
-  for (size_t q = 0; q < n; ++q) {
-    positions[q] = static_cast<int32_t>(q);
-    for (size_t k = 0; k <= q; ++k) mask[q * n + k] = 1;
-  }
-  std::vector<double> logits = test::dense_forward(model, tokens, positions, mask).back();
+std::vector<double> next_logprobs(const test::DenseModel& model, const Tokens& tokens) {
+  std::vector<double> logits = model.run_causal(tokens);
   double sum = 0;
   for (const double logit : logits) sum += std::exp(logit);
   for (double& logit : logits) logit -= std::log(sum);
@@ -50,7 +43,7 @@ std::vector<double> next_logprobs(const Model& model, const Tokens& tokens) {
 }
 
 /// The definition: walk the answer, look at every logit.
-Answer walk(const Model& model, Tokens prompt, const Answer& decoded, const Tokens& null,
+Answer walk(const test::DenseModel& model, Tokens prompt, const Answer& decoded, const Tokens& null,
             const Allowed& allowed) {
   Answer plain;
   AnswerTrie::Node node = AnswerTrie::root;
@@ -95,6 +88,7 @@ TEST(Watch, IsWhatAllLogitsSay) {
   int nulls = 0, values = 0;
   for (uint32_t seed = 0; seed < 12; ++seed) {
     const Model model = test::make_random_model({}, seed);
+    const test::DenseModel dense(model);
     const Tokens null = seed % 3 == 0 ? Tokens{11} : seed % 3 == 1 ? Tokens{20, 21} : Tokens{};
     const Allowed allowed = seed % 2 ? trie : nullptr;
     const auto records = watched_records(seed, null, seed % 4 < 2 ? 3.0f : 0.0f, allowed);
@@ -104,7 +98,7 @@ TEST(Watch, IsWhatAllLogitsSay) {
       append(prompt, record.document);
       append(prompt, record.bin->opening);
       append(prompt, record.own_questions[static_cast<size_t>(key.second)].tokens);
-      const Answer plain = walk(model, prompt, answer, null, allowed);
+      const Answer plain = walk(dense, prompt, answer, null, allowed);
       expect_near(answer.logprob, plain.logprob, "logprob");
       expect_near(answer.alternative, plain.alternative, "alternative");
       expect_near(answer.null_logprob, plain.null_logprob, "null");

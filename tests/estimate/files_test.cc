@@ -1,3 +1,5 @@
+#include "tests/files.h"
+
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
@@ -7,7 +9,6 @@
 #include "io/files/estimate_section.h"
 #include "io/files/hardware_file.h"
 #include "tests/estimate/made_up_device.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {

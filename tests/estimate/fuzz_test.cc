@@ -1,6 +1,6 @@
 // Lists of machines and calibrations that were damaged or made up: read or refused, never a crash, and what
 // was read can be used.
-#include "tests/io/fuzz.h"
+#include "tests/fuzz.h"
 
 #include "io/files/calibration_file.h"
 #include "io/files/hardware_file.h"

@@ -1,11 +1,12 @@
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
-#include <fstream>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "tests/estimate/listed_hardware.h"
+#include "tests/files.h"
 
 // Measured figures of one H200, predicted from the calibrations alone: the rows are made up in the lengths of
 // bench/make_workloads.py (few contexts: as they were drawn), and nothing is fitted to them.
@@ -25,8 +26,8 @@ constexpr Numbers kNumbers[] = {{"bf16", Precision::bf16, KvPrecision::automatic
 
 /// Questions a second, or products of the catalog; 0: not measured.
 double figure_of(const std::string& workload, const std::string& shape, const char* numbers) {
-  std::ifstream file(SHEAF_SOURCE_DIR "/tests/estimate/h200_figures.json");
-  for (const auto& each : nlohmann::json::parse(file)["figures"])
+  const auto file = nlohmann::json::parse(read_text(SHEAF_SOURCE_DIR "/tests/estimate/h200_figures.json"));
+  for (const auto& each : file["figures"])
     if (each["workload"] == workload && each["shape"] == shape) return each.value(numbers, 0.0);
   return 0;
 }
@@ -67,17 +68,18 @@ TEST_P(H200, IsPredictedWithinAFifth) {
       << workload << " " << shape << ": " << predicted << " predicted, " << measured << " measured";
 }
 
-INSTANTIATE_TEST_SUITE_P(Performance, H200,
-                         testing::Combine(testing::Values("squad2", "race", "narrativeqa", "longhealth",
-                                                          "catalog"),
-                                          testing::Values("qwen3-8b", "qwen3-1.7b"),
-                                          testing::ValuesIn(kNumbers)),
-                         [](const testing::TestParamInfo<Measured>& info) {
-                           const auto& [workload, shape, numbers] = info.param;
-                           std::string name = fmt::format("{}_{}_{}", workload, shape, numbers.name);
-                           std::ranges::replace_if(name, [](unsigned char c) { return !std::isalnum(c); }, '_');
-                           return name;
-                         });
+std::string name_of(const testing::TestParamInfo<Measured>& measured) {
+  const auto& [workload, shape, numbers] = measured.param;
+  std::string name = fmt::format("{}_{}_{}", workload, shape, numbers.name);
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return !std::isalnum(c); }, '_');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(
+    Performance, H200,
+    testing::Combine(testing::Values("squad2", "race", "narrativeqa", "longhealth", "catalog"),
+                     testing::Values("qwen3-8b", "qwen3-1.7b"), testing::ValuesIn(kNumbers)),
+    name_of);
 
 }  // namespace
 }  // namespace sheaf

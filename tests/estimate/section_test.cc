@@ -5,7 +5,7 @@
 #include "io/files/job_file.h"
 #include "io/files/job_fingerprint.h"
 #include "tests/app/program.h"
-#include "tests/io/temp_folder.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {
@@ -84,7 +84,7 @@ TEST_F(EstimateSection, TheCommandLineWins) {
 }
 
 TEST_F(EstimateSection, IsWhatTheCommandIsAsked) {
-  const test::Scratch scratch;
+  const TempFolder scratch;
   const std::string file =
       job("estimate: {model: qwen3-8b, rows: 5000, statistics: {document_tokens: 100, questions: 3}, "
           "answer_tokens: 4, "

@@ -1,5 +1,5 @@
 // Evaluation files and saved measurements that were damaged or made up: read or refused, never a crash.
-#include "tests/io/fuzz.h"
+#include "tests/fuzz.h"
 
 #include "io/eval/eval_file.h"
 #include "io/eval/eval_grid.h"

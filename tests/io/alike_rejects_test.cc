@@ -8,9 +8,9 @@
 #include "io/run_folder/merge_shards.h"
 #include "io/run_folder/rejected_records.h"
 #include "io/run_folder/run_folder.h"
+#include "tests/files.h"
+#include "tests/fuzz.h"
 #include "tests/io/corpus_records.h"
-#include "tests/io/fuzz.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -187,8 +187,8 @@ TEST(AlikeRejects, ARunThatIsStoppedAnywhereEndsWithTheSameBytes) {
   const Job job = extract_job(folder.write("a.jsonl", text));
   const auto open = [&] { return open_corpus(job, &kSchema); };
   write_alike_run(*open(), alike_run_options(folder.path("whole")), 64, -1);
-  const std::string whole = read_file(folder.path("whole/rejects.jsonl"));
-  const auto manifest = nlohmann::json::parse(read_file(folder.path("whole/manifest.json")));
+  const std::string whole = read_text(folder.path("whole/rejects.jsonl"));
+  const auto manifest = nlohmann::json::parse(read_text(folder.path("whole/manifest.json")));
   EXPECT_EQ(manifest["rows"], 3);
   EXPECT_EQ(manifest["rejects"], 6997) << "records, however few lines tell of them";
   EXPECT_LT(std::ranges::count(whole, '\n'), 400);
@@ -198,7 +198,7 @@ TEST(AlikeRejects, ARunThatIsStoppedAnywhereEndsWithTheSameBytes) {
     while (!write_alike_run(*open(), alike_run_options(path), 64, stop)) ++sessions;
     EXPECT_GT(sessions, 1);
     for (const char* name : {"/rejects.jsonl", "/rows-00000.jsonl", "/manifest.json"})
-      EXPECT_EQ(read_file(path + name), read_file(folder.path("whole") + name)) << stop << name;
+      EXPECT_EQ(read_text(path + name), read_text(folder.path("whole") + name)) << stop << name;
   }
   const RejectedRecords rejected(folder.path("whole"), read_manifest(folder.path("whole"), ""),
                                  {job.input.path});
@@ -228,7 +228,7 @@ TEST(AlikeRejects, ShardsTellWhatOneRunTells) {
     const Merged merged = merge_shards(real_files(), out, shards);
     EXPECT_EQ(merged.rows, 2);
     EXPECT_EQ(merged.rejects, 4998);
-    EXPECT_EQ(read_file(out + "/rejects.jsonl"), read_file(folder.path("whole/rejects.jsonl"))) << count;
+    EXPECT_EQ(read_text(out + "/rejects.jsonl"), read_text(folder.path("whole/rejects.jsonl"))) << count;
   }
 }
 

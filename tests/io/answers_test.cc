@@ -6,8 +6,8 @@
 #include "io/answers/answer_bytes.h"
 #include "io/answers/answer_log.h"
 #include "io/base/file_layer.h"
-#include "tests/fuzz_input.h"
-#include "tests/io/temp_folder.h"
+#include "tests/files.h"
+#include "tests/fuzz.h"
 
 namespace sheaf {
 namespace {

@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "tests/io/fuzz.h"
+#include "tests/errors.h"
+#include "tests/fuzz.h"
 #include "tests/rendered.h"
 
 namespace sheaf {

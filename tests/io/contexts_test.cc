@@ -1,9 +1,10 @@
 // One row per question, its context found by id in any row of the corpus.
 #include <gtest/gtest.h>
 
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/io/corpus_records.h"
 #include "tests/io/parquet_sample.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {

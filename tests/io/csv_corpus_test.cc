@@ -3,8 +3,9 @@
 
 #include "io/base/csv_reader.h"
 #include "io/base/process_use.h"
+#include "tests/errors.h"
+#include "tests/fuzz.h"
 #include "tests/io/corpus_records.h"
-#include "tests/io/fuzz.h"
 #include "tests/packed_text.h"
 
 namespace sheaf {

@@ -5,8 +5,8 @@
 
 #include "io/base/line_reader.h"
 #include "io/corpus/describe_corpus.h"
+#include "tests/files.h"
 #include "tests/io/corpus_records.h"
-#include "tests/io/temp_folder.h"
 #include "tests/packed_text.h"
 
 namespace sheaf {

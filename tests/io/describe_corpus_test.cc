@@ -2,8 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/io/parquet_sample.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
+#include "tests/files.h"
 #include "tests/io/corpus_records.h"
 #include "tests/io/parquet_sample.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {

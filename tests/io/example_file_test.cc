@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/io/fuzz.h"
+#include "tests/errors.h"
+#include "tests/fuzz.h"
 
 namespace sheaf {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "io/base/digest_memory.h"
-#include "tests/io/temp_folder.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {
@@ -100,7 +100,7 @@ TEST_F(Identity, MemoryThatIsDamagedIsNone) {
   const std::string path = folder_.write("model.gguf", "x"), memory = "cache/sheaf/digests";
   const struct stat found = stat_of(path);
   remember_digest(found, std::string(64, 'e'), found.st_ctim.tv_sec + 60);
-  const std::string good = read_file(folder_.path(memory));
+  const std::string good = read_text(folder_.path(memory));
   for (size_t at = 0; at + 1 < good.size(); ++at) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 1);

@@ -12,9 +12,9 @@
 #include "io/run_folder/rejected_records.h"
 #include "io/run_folder/report_file.h"
 #include "io/run_folder/run_folder.h"
+#include "tests/fuzz.h"
 #include "tests/io/faulty_files.h"
 #include "tests/io/folder_contents.h"
-#include "tests/io/fuzz.h"
 
 namespace sheaf {
 namespace {

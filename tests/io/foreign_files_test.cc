@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 
-#include "tests/io/fuzz.h"
+#include "tests/fuzz.h"
 
 namespace sheaf {
 namespace {
@@ -18,7 +18,7 @@ std::string converted(const std::string& advice, const std::string& target) {
   if (at == std::string::npos) return {};
   const std::string command = advice.substr(at + kBegin.size());
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
-  return read_file(target);
+  return read_text(target);
 }
 
 TEST(ForeignFiles, CommandsConvert) {

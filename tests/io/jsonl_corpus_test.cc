@@ -3,8 +3,9 @@
 
 #include "io/base/line_reader.h"
 #include "io/files/schema_file.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/io/corpus_records.h"
-#include "tests/io/temp_folder.h"
 #include "tests/skip.h"
 
 namespace sheaf {

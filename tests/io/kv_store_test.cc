@@ -9,8 +9,8 @@
 #include "core/base/error.h"
 #include "io/kv_store/disk_kv_store.h"
 #include "io/kv_store/kv_contents.h"
-#include "tests/io/fuzz.h"
-#include "tests/io/temp_folder.h"
+#include "tests/files.h"
+#include "tests/fuzz.h"
 
 namespace sheaf {
 namespace {
@@ -127,7 +127,7 @@ TEST_F(KvStoreTest, NamesDependOnEverythingThatDecidesTheBits) {
 TEST_F(KvStoreTest, DamageIsPassedOverWithANotice) {
   keep(*open(), 1);
   const std::string file = file_of(1);
-  const std::string whole = read_file(file);
+  const std::string whole = read_text(file);
   ASSERT_EQ(whole.size(), 5096u);
   const auto damage = [&](const std::string& bytes) {
     fs::create_directories(fs::path(file).parent_path());
@@ -420,7 +420,7 @@ TEST_F(KvStoreTest, WhatIsNotItsOwnIsNotTouched) {
   fs::create_symlink(outside + "/cc.part", path() + "/cc/cc" + hex + old_name);
 
   const auto all_there = [&](const char* after) {
-    for (const std::string& file : foreign) EXPECT_EQ(read_file(file), "mine") << after << ": " << file;
+    for (const std::string& file : foreign) EXPECT_EQ(read_text(file), "mine") << after << ": " << file;
     EXPECT_TRUE(fs::is_symlink(path() + "/bb") && fs::is_symlink(path() + "/cc/cc" + hex + ".kv")) << after;
   };
   EXPECT_EQ(folder.bytes(), own_bytes);
@@ -444,7 +444,7 @@ TEST_F(KvStoreTest, LinksAreNotFollowed) {
   fs::create_directory(elsewhere);
   fs::rename(file, elsewhere + "/kept.kv");
   fs::create_symlink(elsewhere + "/kept.kv", file);
-  const std::string bytes = read_file(elsewhere + "/kept.kv");
+  const std::string bytes = read_text(elsewhere + "/kept.kv");
   if (!fs::exists(fs::path(linked).parent_path()))
     fs::create_directory_symlink(elsewhere, fs::path(linked).parent_path());
   const auto store = open();
@@ -453,7 +453,7 @@ TEST_F(KvStoreTest, LinksAreNotFollowed) {
   keep(*store, 2);
   EXPECT_EQ(store->take_notices().size(), 2u);
   EXPECT_TRUE(fs::is_symlink(file));
-  EXPECT_EQ(read_file(elsewhere + "/kept.kv"), bytes);
+  EXPECT_EQ(read_text(elsewhere + "/kept.kv"), bytes);
   EXPECT_EQ(std::distance(fs::directory_iterator(elsewhere), {}), 1) << "nothing is written outside";
   for (TokenId number = 3; number < 9; ++number) keep(*store, number);
   EXPECT_GE(store->use().kept_tokens, 3 * 5) << "a store with one such place is still of use";
@@ -462,7 +462,7 @@ TEST_F(KvStoreTest, LinksAreNotFollowed) {
 TEST_F(KvStoreTest, FilesOfAnEarlierVersionAreMadeAgain) {
   keep(*open(), 1);
   const std::string file = file_of(1);
-  std::string bytes = read_file(file);
+  std::string bytes = read_text(file);
   bytes.replace(0, 8, "sheafkv1");
   const std::vector<std::string> old_files = {bytes, bytes.substr(0, 4096), bytes.substr(0, 8)};
   for (const std::string& old : old_files) {
@@ -490,7 +490,7 @@ TEST_F(KvStoreTest, EveryPairOfFlippedBitsIsNoticed) {
   constexpr int64_t size = 8192;
   keep(*open(), 1, size);
   const std::string file = file_of(1);
-  std::string bytes = read_file(file);
+  std::string bytes = read_text(file);
   const KvKey key = key_of(*open(), 1);
   std::vector<std::byte> to(size);
   const auto content = std::as_writable_bytes(std::span(bytes)).subspan(static_cast<size_t>(kKvHeadBytes));
@@ -521,7 +521,7 @@ TEST_F(KvStoreTest, EveryPairOfFlippedBitsIsNoticed) {
 
 TEST_F(KvStoreTest, CutsAndAppendedBytesAreNoticed) {
   keep(*open(), 1);
-  const std::string file = file_of(1), whole = read_file(file);
+  const std::string file = file_of(1), whole = read_text(file);
   const KvKey key = key_of(*open(), 1);
   std::vector<std::byte> to(1000);
   ASSERT_TRUE(read_kv_file(file, key, to).trouble.empty());
@@ -540,7 +540,7 @@ TEST_F(KvStoreTest, CutsAndAppendedBytesAreNoticed) {
 TEST_F(KvStoreTest, SurvivesRandomBytes) {
   keep(*open(), 1);
   const std::string file = file_of(1);
-  const std::string whole = read_file(file);
+  const std::string whole = read_text(file);
   std::mt19937 random(7);
   for (int i = 0; i < 300; ++i) {
     std::string bytes = whole;

@@ -5,9 +5,9 @@
 #include "core/report/report.h"
 #include "io/run_folder/merge_shards.h"
 #include "io/run_folder/run_folder.h"
+#include "tests/files.h"
 #include "tests/io/faulty_files.h"
 #include "tests/io/folder_contents.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {

@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "io/base/parquet_file.h"
-#include "tests/io/temp_folder.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {
@@ -61,7 +62,7 @@ TEST(ParquetRows, ColumnsAreTypedByTheSchema) {
   const auto columns = row_columns(make_job(TaskKind::extract), make_schema(), false);
   write_table(written, columns, folder.path("a.parquet"));
   write_table(written, columns, folder.path("b.parquet"));
-  EXPECT_EQ(read_file(folder.path("a.parquet")), read_file(folder.path("b.parquet")));
+  EXPECT_EQ(read_text(folder.path("a.parquet")), read_text(folder.path("b.parquet")));
   EXPECT_TRUE(column_types(folder.path("a.parquet"))
                   .starts_with(
                       "id string; category string; Brand string; Weight double; Sizes list<element: string>; "
@@ -180,7 +181,7 @@ TEST(ParquetRows, AWriterThatIsNotClosedWritesNothingMore) {
     const auto writer = write_parquet_rows(row_columns(make_job(TaskKind::ask), {}, true), *file);
     writer->add({1, std::vector<QuestionAnswer>{}}, 10);
   }
-  EXPECT_EQ(read_file(path), "PAR1");
+  EXPECT_EQ(read_text(path), "PAR1");
 }
 
 }  // namespace

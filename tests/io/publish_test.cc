@@ -9,7 +9,8 @@
 
 #include "io/base/sha256.h"
 #include "io/run_folder/manifest.h"
-#include "tests/io/temp_folder.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {
@@ -50,7 +51,7 @@ class MemoryStore : public Store {
     });
   }
   void put_file(const std::string& file, const std::string& local, const std::string& sum) override {
-    const std::string text = read_file(local);
+    const std::string text = read_text(local);
     if (!sum.empty() && sum != sha256(text)) refuse("{}: the file does not match its manifest", local);
     put(file, text);
   }

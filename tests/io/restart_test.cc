@@ -5,8 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "io/run_folder/run_folder.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/io/faulty_files.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {

@@ -7,9 +7,10 @@
 
 #include "io/run_folder/parquet_rows.h"
 #include "io/run_folder/row_line.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/io/faulty_files.h"
 #include "tests/io/folder_contents.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -396,7 +397,7 @@ TEST_P(RunFolderTest, PublishedFilesThatAreGoneOrDamagedAreMadeAnew) {
     if (gone) {
       std::filesystem::remove(out(first));
     } else {
-      std::string text = read_file(out(first));
+      std::string text = read_text(out(first));
       text[text.size() / 2] ^= 1;
       folder_.write("out/" + first, text);
     }
@@ -430,7 +431,7 @@ TEST_P(RunFolderTest, RowsWithoutAJournalAreRefused) {
 TEST(RunFolder, AJobWithoutRowsHasAnEmptyRowsFile) {
   const TempFolder folder;
   RunFolder(quick_files(), make_options(folder.path("deep/er/out"), kLines)).finish("{}\n");
-  EXPECT_EQ(read_file(folder.path("deep/er/out/rows-00000.jsonl")), "");
+  EXPECT_EQ(read_text(folder.path("deep/er/out/rows-00000.jsonl")), "");
   EXPECT_TRUE(std::filesystem::exists(folder.path("deep/er/out/_SUCCESS")));
 }
 
@@ -441,8 +442,8 @@ TEST(RunFolder, WritesTextThatIsNotUtf8) {
   run.reject(make_reject("f", 1, "\xc3", "bad \xf0"));
   run.commit(2);
   run.finish("{}\n");
-  EXPECT_EQ(json::parse(read_file(folder.path("out/rows-00000.jsonl")))["answer"], "x\uFFFD y");
-  EXPECT_EQ(json::parse(read_file(folder.path("out/rejects.jsonl")))["reason"], "bad \uFFFD");
+  EXPECT_EQ(json::parse(read_text(folder.path("out/rows-00000.jsonl")))["answer"], "x\uFFFD y");
+  EXPECT_EQ(json::parse(read_text(folder.path("out/rejects.jsonl")))["reason"], "bad \uFFFD");
 }
 
 TEST(RunFolder, PathsThatCannotBeWritten) {

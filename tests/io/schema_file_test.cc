@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "io/corpus/corpus.h"
-#include "tests/io/temp_folder.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {

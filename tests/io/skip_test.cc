@@ -2,9 +2,9 @@
 #include <fstream>
 #include <gtest/gtest.h>
 
+#include "tests/files.h"
 #include "tests/io/corpus_records.h"
 #include "tests/io/parquet_sample.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -89,7 +89,7 @@ TEST(Skip, ParquetWithLostRows) {
   write_parquet(path, columns, layout);
   expect_skips(extract_job(path));
 
-  std::string bytes = read_file(path);
+  std::string bytes = read_text(path);
   const size_t at = bytes.find("x220");  // in the second row group
   ASSERT_NE(at, std::string::npos);
   bytes[at] = 'y';

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "tests/io/temp_folder.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {

@@ -14,8 +14,9 @@
 
 #include "io/base/read_ahead.h"
 #include "io/base/store_retry.h"
+#include "tests/errors.h"
+#include "tests/fuzz.h"
 #include "tests/io/corpus_records.h"
-#include "tests/io/fuzz.h"
 #include "tests/io/parquet_sample.h"
 #include "tests/packed_text.h"
 

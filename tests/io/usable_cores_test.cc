@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/io/temp_folder.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {

@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/io/temp_folder.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {

@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "io/base/globs.h"
-#include "tests/io/fuzz.h"
-#include "tests/io/temp_folder.h"
+#include "tests/errors.h"
+#include "tests/files.h"
+#include "tests/fuzz.h"
 
 namespace sheaf {
 namespace {

@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "core/text/spelling.h"
-#include "tests/io/temp_folder.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {

@@ -7,7 +7,8 @@
 
 #include "core/metrics/null_bias.h"
 #include "io/files/confidence_file.h"
-#include "tests/io/fuzz.h"
+#include "tests/errors.h"
+#include "tests/fuzz.h"
 #include "tests/metrics/score_command.h"
 
 namespace sheaf {

@@ -1,5 +1,5 @@
 // Broken files of predictions and judgements are refused, never crash; whatever was read can be scored.
-#include "tests/io/fuzz.h"
+#include "tests/fuzz.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

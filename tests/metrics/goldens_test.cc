@@ -1,6 +1,5 @@
 // Our scores beside those of the official scripts and reference packages (tools/make_metric_goldens.py).
 #include <cmath>
-#include <fstream>
 #include <gtest/gtest.h>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -9,6 +8,7 @@
 #include "core/metrics/porter_stem.h"
 #include "core/metrics/python_text.h"
 #include "core/text/utf8.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {
@@ -18,8 +18,7 @@ using nlohmann::json;
 constexpr double kSame = 1e-9;
 
 json read_golden(const std::string& name) {
-  std::ifstream file(SHEAF_SOURCE_DIR "/tests/metrics/goldens/" + name + ".json");
-  return json::parse(file);
+  return json::parse(read_text(SHEAF_SOURCE_DIR "/tests/metrics/goldens/" + name + ".json"));
 }
 
 std::vector<MetricItem> read_items(const json& golden) {

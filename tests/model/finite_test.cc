@@ -13,10 +13,10 @@
 #include "io/model/model_files.h"
 #include "io/model/quantized_weights.h"
 #include "io/model/safetensors.h"
-#include "tests/model/expect_refusal.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/model/golden.h"
 #include "tests/model/poison.h"
-#include "tests/model/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -111,7 +111,7 @@ class Changeable {
   /// Loads it with other bytes somewhere.
   template <class Use>
   void with(const std::string& file, size_t at, const std::string& bytes, Use&& use) const {
-    const std::string before = read_file(file);
+    const std::string before = read_text(file);
     std::string changed = before;
     folder_.write(fs::path(file).filename(), changed.replace(at, bytes.size(), bytes));
     use();
@@ -210,7 +210,7 @@ class FiniteLora : public testing::Test {
 };
 
 TEST_F(FiniteLora, EveryDamagedFactorIsRefusedByName) {
-  const std::string before = read_file(file());
+  const std::string before = read_text(file());
   for (const Placed& tensor : tensors_of(file()))
     for (const Poison& poison : poisons(tensor.dtype))
       for (const int64_t block : some_blocks(tensor.blocks, 5)) {
@@ -222,7 +222,7 @@ TEST_F(FiniteLora, EveryDamagedFactorIsRefusedByName) {
 }
 
 TEST_F(FiniteLora, AMergeThatOverflowsNamesTheAdapter) {
-  std::string changed = read_file(file());
+  std::string changed = read_text(file());
   for (const Placed& tensor : tensors_of(file())) {
     if (tensor.name.find("layers.1.self_attn.q_proj") == std::string::npos) continue;
     ASSERT_EQ(tensor.dtype, DType::f32);

@@ -1,6 +1,8 @@
 // Damaged model files: whatever the bytes, loading gives a model or an Error, and no request for memory is
 // out of proportion to the files. SHEAF_FUZZ_SECONDS sets how long each target runs, SHEAF_FUZZ_SEED where it
 // starts.
+#include "tests/fuzz.h"
+
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -13,10 +15,9 @@
 #include "io/model/model_files.h"
 #include "io/model/quantized_weights.h"
 #include "io/model/safetensors.h"
-#include "tests/fuzz_input.h"
+#include "tests/files.h"
 #include "tests/model/golden.h"
 #include "tests/model/largest_allocation.h"
-#include "tests/model/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -158,7 +159,7 @@ struct Outcome {
 /// Runs `load` on damaged copies of `file` (a path in goldens) written into `folder` under `name`.
 Outcome fuzz(const TempFolder& folder, const std::string& file, const std::string& name, size_t head,
              uint64_t salt, const std::function<void()>& load) {
-  const std::string good = read_file(golden(file));
+  const std::string good = read_text(golden(file));
   const auto seed = static_cast<uint64_t>(environment("SHEAF_FUZZ_SEED", 1)) * 1000 + salt;
   Mutator mutator(seed);
   const auto stop = std::chrono::steady_clock::now() +
@@ -249,7 +250,7 @@ TEST(Fuzz, QuantizedLayers) {
   load();
   fuzz(folder, "quantized/layers.safetensors", "layers.safetensors", 6000, 8, load);
   // Only what lies inside of the sections.
-  const std::string good = read_file(golden("quantized/configs.json"));
+  const std::string good = read_text(golden("quantized/configs.json"));
   const nlohmann::json configs = nlohmann::json::parse(good).at("configs");
   Mutator mutator(9);
   int refused = 0;

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "tests/model/expect_refusal.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/model/gguf_bytes.h"
 #include "tests/model/golden.h"
-#include "tests/model/temp_folder.h"
 
 namespace sheaf {
 namespace {

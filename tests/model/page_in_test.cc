@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "core/model/model.h"
 #include "io/base/mapped_file.h"
-#include "tests/model/temp_folder.h"
+#include "tests/files.h"
 #include "tests/skip.h"
 
 namespace sheaf {

@@ -7,10 +7,10 @@
 #include "io/model/model_files.h"
 #include "io/model/quantized_weights.h"
 #include "io/model/safetensors.h"
-#include "tests/model/expect_refusal.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/model/gguf_bytes.h"
 #include "tests/model/golden.h"
-#include "tests/model/temp_folder.h"
 
 namespace sheaf {
 namespace {

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "io/model/hf_config.h"
+#include "tests/files.h"
 #include "tests/model/golden.h"
-#include "tests/model/temp_folder.h"
 
 namespace sheaf {
 namespace {

@@ -1,6 +1,5 @@
 #include "core/report/report.h"
 
-#include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
 #include <numeric>
@@ -12,6 +11,7 @@
 #include "core/report/svg_plot.h"
 #include "core/task/reason_kind.h"
 #include "core/text/format.h"
+#include "tests/files.h"
 #include "tests/task/made_up_report.h"
 #include "tests/task/well_formed.h"
 
@@ -89,8 +89,7 @@ TEST(Throughput, StandsALongPause) {
 }
 
 TEST(Report, EveryFigureIsDocumentedAndOnThePage) {
-  std::ifstream file(SHEAF_SOURCE_DIR "/docs/report.md");
-  const std::string docs(std::istreambuf_iterator<char>(file), {});
+  const std::string docs = read_text(SHEAF_SOURCE_DIR "/docs/report.md");
   const ordered_json report = report_json(made_up_report(8));
   const std::string page = report_html(report);
   std::set<std::string_view> paths;

@@ -1,11 +1,10 @@
-#include <fstream>
 #include <gtest/gtest.h>
-#include <sstream>
 
 #include "core/base/error.h"
 #include "core/tokenizer/choose_chat_template.h"
 #include "core/tokenizer/tokenizer_json.h"
 #include "io/model/model_files.h"
+#include "tests/files.h"
 #include "tests/rendered.h"
 #include "tests/skip.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
@@ -53,9 +52,7 @@ TEST(ChooseChat, RealTemplates) {
   for (const auto& [file, name] : {std::pair{"Qwen-Qwen3-0.6B.jinja", "qwen3"},
                                    {"meta-llama-Llama-3.1-8B-Instruct.jinja", "llama3.1"},
                                    {"mistralai-Mistral-Nemo-Instruct-2407.jinja", "mistral"}}) {
-    std::stringstream text;
-    text << std::ifstream(folder + file).rdbuf();
-    const ChatChoice choice = choose(text.str());
+    const ChatChoice choice = choose(read_text(folder + file));
     EXPECT_EQ(choice.chat.name, name);
     EXPECT_EQ(choice.warning, "");
   }

@@ -1,5 +1,5 @@
 // Damaged tokenizer files and random text: only sheaf::Error may come out, and never a crash or a hang.
-#include "tests/io/fuzz.h"
+#include "tests/fuzz.h"
 
 #include <cstring>
 #include <filesystem>

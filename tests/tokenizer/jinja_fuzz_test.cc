@@ -7,7 +7,7 @@
 #include "core/tokenizer/jinja.h"
 #include "core/tokenizer/tokenizer_json.h"
 #include "io/base/mapped_file.h"
-#include "tests/io/fuzz.h"
+#include "tests/fuzz.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 
 namespace sheaf {

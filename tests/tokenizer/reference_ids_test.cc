@@ -1,13 +1,13 @@
 // Ids that the reference tokenizers give, written by tools/make_tokenizer_goldens.py, and the vocabulary
 // checks that come with the GGUF files.
 #include <filesystem>
-#include <fstream>
 #include <gtest/gtest.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "io/model/model_files.h"
+#include "tests/files.h"
 #include "tests/skip.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 
@@ -26,13 +26,6 @@ const std::map<std::string, std::string> files = {
     {"llama2", shared + "llama2/tokenizer.model"},
     {"mistral-v1", shared + "mistral-v1"},
 };
-
-std::string read_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 class ReferenceIds : public ::testing::TestWithParam<std::string> {};
 

@@ -7,10 +7,28 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/fuzz_input.h"
-#include "tests/io/temp_folder.h"
+#include "core/base/error.h"
+#include "tests/files.h"
 
 namespace sheaf {
+
+/// Keeps the text that a target is about to read in the file that SHEAF_FUZZ_INPUT names, so that a crash
+/// leaves it behind.
+inline const std::string& keep_input(const std::string& text) {
+  static const char* const path = std::getenv("SHEAF_FUZZ_INPUT");
+  if (path) std::ofstream(path, std::ios::binary) << text;
+  return text;
+}
+
+/// Texts that were trouble once: the files of tests/findings/TARGET.
+inline std::vector<std::string> past_findings(const std::string& target) {
+  std::vector<std::string> texts;
+  const std::filesystem::path folder = std::filesystem::path("tests/findings") / target;
+  if (!std::filesystem::is_directory(folder)) return texts;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    texts.push_back(read_text(entry.path()));
+  return texts;
+}
 
 /// Changes a text at a few random places: bits, bytes, cuts, repeats, and words that parsers find
 /// interesting.
@@ -40,6 +58,12 @@ inline std::string mutate(std::string text, std::mt19937_64& random,
     }
   }
   return keep_input(text);
+}
+
+/// How long a fuzz test runs.
+inline double fuzz_seconds() {
+  const char* const text = std::getenv("SHEAF_FUZZ_SECONDS");
+  return text ? std::atof(text) : 1.0;
 }
 
 /// Calls `round(random)` until the time of a fuzz test is over, and at least two hundred times: what a test

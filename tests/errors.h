@@ -7,6 +7,17 @@
 
 namespace sheaf {
 
+/// The message of the sheaf::Error that `work` throws; "no error" where it throws none.
+template <class Work>
+std::string error_of(Work&& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
 /// The call must throw an input error whose message holds every one of `parts`.
 template <class Call>
 void expect_refusal(Call call, const std::vector<std::string>& parts) {

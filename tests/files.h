@@ -2,12 +2,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <unistd.h>
-
-#include "core/base/error.h"
 
 namespace sheaf {
 
@@ -31,10 +29,10 @@ class TempFolder {
   TempFolder(const TempFolder&) = delete;
   TempFolder& operator=(const TempFolder&) = delete;
 
-  std::string path(std::string_view name = {}) const {
+  std::string path(const std::filesystem::path& name = {}) const {
     return name.empty() ? path_.string() : (path_ / name).string();
   }
-  std::string write(std::string_view name, std::string_view text) const {
+  std::string write(const std::filesystem::path& name, std::string_view text) const {
     std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream(path_ / name, std::ios::binary)
         .write(text.data(), static_cast<std::streamsize>(text.size()));
@@ -45,26 +43,10 @@ class TempFolder {
   std::filesystem::path path_;
 };
 
-inline std::string read_file(const std::string& path) {
+inline std::string read_text(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error("cannot read " + path.string());
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// The message of the sheaf::Error that `work` throws; "no error" where it throws none.
-template <class Work>
-std::string error_of(Work&& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-/// How long a fuzz test runs.
-inline double fuzz_seconds() {
-  const char* text = std::getenv("SHEAF_FUZZ_SECONDS");
-  return text ? std::atof(text) : 1.0;
 }
 
 }  // namespace sheaf
