@@ -61,6 +61,7 @@ TEST(AnswerBytes, ComeBackAsTheyWere) {
 
 TEST(AnswerBytes, AnyBytesAreReadOrRefused) {
   std::mt19937_64 random(2);
+  int64_t read = 0, refused = 0;
   for (int i = 0; i < 20000; ++i) {
     std::string bytes;
     append_answer(random_answer(random), bytes);
@@ -77,8 +78,12 @@ TEST(AnswerBytes, AnyBytesAreReadOrRefused) {
       ASSERT_TRUE(same && written.empty()) << "what was read can be written";
       append_answer(*same, twice);
       ASSERT_EQ(twice, again);
+      ++read;
     }
+    refused += !rest.empty();
   }
+  EXPECT_GT(read, 0);
+  EXPECT_GT(refused, 0);
 }
 
 TEST(KeyTable, FindsWhatAMapFinds) {
@@ -118,10 +123,21 @@ TEST(KeyTable, AnyBytesAreATable) {
     for (char& byte : bytes) byte = static_cast<char>(random());
     const auto table = std::as_bytes(std::span(bytes));
     for (int j = 0; j < 20; ++j)
-      find_packed(table, random_key(random), [](int64_t place) {
-        EXPECT_GE(place, -1);
-        return false;
-      });
+      EXPECT_FALSE(find_packed(table, random_key(random), [](int64_t) { return false; }));
+  }
+  // A table without a free entry, in which every entry looks like the key's.
+  for (int byte = 1; byte < 256; ++byte) {
+    AnswerKey key;
+    key.fill(static_cast<uint8_t>(byte));
+    const std::string bytes(800, static_cast<char>(byte));
+    int asked = 0;
+    EXPECT_FALSE(find_packed(std::as_bytes(std::span(bytes)), key, [&](int64_t place) {
+      EXPECT_GE(place, 0);
+      EXPECT_LE(place, kLargestPlace);
+      ++asked;
+      return false;
+    }));
+    EXPECT_GT(asked, 0) << byte;
   }
 }
 

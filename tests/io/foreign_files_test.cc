@@ -76,15 +76,23 @@ TEST(ForeignFiles, OtherNamesGetNoAdvice) {
             std::string::npos);
 }
 
-TEST(ForeignFiles, AnyBytesAreLookedAt) {
+TEST(ForeignFiles, AnyNameAndBytesGetASentenceOrNone) {
   const std::vector<std::string_view> words = {"[", "{",    "\xff\xfe", "\xEF\xBB\xBF", ",", "\t",
                                                "'", "PAR1", "\n"};
+  int64_t said = 0, silent = 0;
+  const auto expect_sentence = [&](const std::string& text, std::string_view part) {
+    EXPECT_TRUE(text.empty() || text.find(part) != std::string::npos) << text;
+    ++(text.empty() ? silent : said);
+  };
   fuzz([&](std::mt19937_64& random) {
-    describe_foreign(mutate("a'b.csv", random, words), mutate("id,text\n1,Box\n", random, words));
-    convert_advice(mutate("a.csv", random, words));
-    download_advice(mutate("Qwen/Qwen3", random, words), Hosted::dataset);
-    describe_no_parquet("a.parquet", mutate("{\"a\": 1}\n", random, words));
+    const std::string name = mutate("a'b.json", random, words);
+    expect_sentence(describe_foreign(name, mutate("id,text\n1,Box\n", random, words)), "the file ");
+    expect_sentence(convert_advice(name), "convert it: ");
+    expect_sentence(download_advice(mutate("Qwen/Qwen3", random, words), Hosted::dataset), "hf download ");
+    expect_sentence(describe_no_parquet("a.parquet", mutate("{\"a\": 1}\n", random, words)), "the file ");
   });
+  EXPECT_GT(said, 0);
+  EXPECT_GT(silent, 0);
 }
 
 }  // namespace

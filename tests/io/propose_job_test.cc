@@ -110,6 +110,7 @@ TEST(Fuzz, ProposalsAreJobs) {
       "\"", ",",  "\n", ":",       "- ", "#",    "&a",    "*a", "!!x",  "null",   "yes",
       "~",  "\t", "{",  "}",       "[",  "]",    "'",     "|",  ">",    "é",      "\xff",
       "\\", "%",  "@",  "\\u202e", " ",  "\x01", "title", "0",  "\x7f", "\u2028", "? "};
+  int64_t proposals = 0;
   fuzz([&](std::mt19937_64& random) {
     const size_t kind = random() % 2;
     const std::string text = mutate(seeds[kind], random, words);
@@ -122,10 +123,12 @@ TEST(Fuzz, ProposalsAreJobs) {
       return;
     }
     if (proposal.job.empty()) return;
+    ++proposals;
     EXPECT_EQ(error_of([&] { pasted(folder, proposal); }), "no error") << text << "\n---\n"
                                                                        << proposal.job << "---\n"
                                                                        << proposal.schema;
   });
+  EXPECT_GT(proposals, 0);
 }
 
 }  // namespace

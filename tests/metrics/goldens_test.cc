@@ -164,6 +164,7 @@ std::vector<std::string> find_words(const std::string& text) {
 
 TEST(MetricGoldens, PythonText) {
   const json golden = read_golden("text");
+  ASSERT_FALSE(golden.at("texts").empty());
   for (const json& entry : golden["texts"]) {
     const std::string text = entry["text"];
     EXPECT_EQ(python::lower(text), entry["lower"].get<std::string>());
@@ -176,10 +177,12 @@ TEST(MetricGoldens, PythonText) {
 
 TEST(MetricGoldens, PythonNumbers) {
   const json golden = read_golden("text");
+  ASSERT_FALSE(golden.at("numbers").empty());
   for (const json& pair : golden["numbers"]) {
     const auto number = python::parse_number(pair[0].get<std::string>());
     EXPECT_EQ(number ? json(python::text_of(*number)) : json(nullptr), pair[1]) << pair[0];
   }
+  ASSERT_FALSE(golden.at("rounded").empty());
   for (const json& pair : golden["rounded"])
     EXPECT_EQ(python::round_to_cents(pair[0].get<double>()), pair[1].get<double>()) << pair[0];
 }

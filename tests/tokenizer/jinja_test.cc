@@ -14,7 +14,9 @@ namespace {
 using nlohmann::json;
 
 json read_goldens(const std::string& name) {
-  return json::parse(read_text("tests/tokenizer/goldens/" + name));
+  const json goldens = json::parse(read_text("tests/tokenizer/goldens/" + name));
+  EXPECT_FALSE(goldens.empty()) << name;
+  return goldens;
 }
 
 JinjaInputs short_dialog() {
