@@ -22,12 +22,6 @@ namespace {
 using nlohmann::ordered_json;
 constexpr int64_t kRows = 9;
 
-/// Real files that are never synced: what is on the disk makes no difference to a test.
-FileLayer& quick_files() {
-  static FaultyFiles files(FaultKind::error, 0);
-  return files;
-}
-
 RunFolderOptions options_for(const std::string& path) {
   RunFolderOptions options;
   options.path = path;

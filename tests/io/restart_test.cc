@@ -63,7 +63,7 @@ TEST_P(RestartTest, AFaultAtEveryOperationLeavesAWholeRun) {
   for (const FaultKind kind : {FaultKind::error, FaultKind::kill_before, FaultKind::kill_after}) {
     bool ended = false;
     for (int at = 1; !ended; ++at) {
-      const TempFolder folder;
+      const TempFolder folder(quick_place());
       const std::string out = folder.path("out");
       write_run(quick_files(), run_of(out, 1), 1);
       folder.write("out/notes.txt", "mine");
@@ -94,7 +94,7 @@ TEST_P(RestartTest, AFaultAtEveryOperationLeavesAWholeRun) {
 TEST_P(RestartTest, TheOldRunIsKeptOnRequest) {
   bool ended = false;
   for (int at = 1; !ended; ++at) {
-    const TempFolder folder;
+    const TempFolder folder(quick_place());
     const std::string out = folder.path("out");
     write_run(quick_files(), run_of(out, 1), 1);
     FaultyFiles files(FaultKind::kill_before, at);
