@@ -42,7 +42,7 @@ class AddressSpace : public testing::Test {
   std::string job_;
 };
 
-TEST_F(AddressSpace, APoolThatCannotBeHadIsMadeSmaller) {
+TEST_F(AddressSpace, APoolThatCannotBeAllocatedIsMadeSmaller) {
   // What the program takes besides keys and values depends on its libraries.
   const std::string small = " --set engine.kv_memory_gb=0.001";
   int64_t least = 64 << 10;

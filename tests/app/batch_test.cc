@@ -141,7 +141,7 @@ TEST_F(Batch, OutputOfTheApiIsForRequestsOnly) {
       << ask.err;
 }
 
-TEST_F(Batch, SamplingIsTheRequestsOwn) {
+TEST_F(Batch, EachRequestIsSampledByItsOwnSettings) {
   const auto sampled = [](int seed) { return ordered_json{{"temperature", 1}, {"seed", seed}}; };
   ASSERT_EQ(run({request("greedy"), request("zero", {{"temperature", 0}}), request("a", sampled(1)),
                  request("b", sampled(2)), request("narrow", {{"temperature", 1}, {"top_p", 1e-6}})})

@@ -75,7 +75,7 @@ TEST_F(BenchCommand, DecodesTheSlotsWithHpd) {
   EXPECT_EQ(result["tokens_floor"], result["tokens"].get<int>() - 5);
 }
 
-TEST_F(BenchCommand, RepeatsFromNothing) {
+TEST_F(BenchCommand, EveryRepeatComputesTheWholePrompt) {
   const json result = report("--method ippd --repeat 3");
   EXPECT_EQ(result["seconds"]["runs"].size(), 3u);
   EXPECT_EQ(result["tokens"], result["tokens_floor"]) << "nothing of the run before may be found resident";
@@ -97,14 +97,14 @@ TEST_F(BenchCommand, ReadsTheWorkloadsOfTheGenerator) {
   }
 }
 
-TEST_F(BenchCommand, TheTableNeedsAGpu) {
+TEST_F(BenchCommand, GpuTableWithoutAGpuIsRefused) {
   const std::string command = "CUDA_VISIBLE_DEVICES= SHEAF=" + std::string(SHEAF_BINARY) +
                               " OUT=" + scratch_.path("out") + " bench/gpu_table 2>" + scratch_.path("err");
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 2);
   EXPECT_NE(read_text(scratch_.path("err")).find("no CUDA device"), std::string::npos);
 }
 
-TEST_F(BenchCommand, Refuses) {
+TEST_F(BenchCommand, WrongOptionsAreRefusedWithAReason) {
   for (const auto& [options, reason] : std::vector<std::pair<std::string, std::string>>{
            {tiny() + "--device 99", "--device cuda:99"},
            {tiny() + "--device gpu", "use auto, cpu, cpu:N, cuda"},

@@ -14,7 +14,7 @@ const std::string kChatml =
     "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}"
     "{{ '<|im_start|>assistant\\n' }}";
 
-class ChatTemplateChoice : public testing::Test {
+class ChatTemplateOfAJob : public testing::Test {
  protected:
   void SetUp() override {
     scratch_.write("corpus.jsonl", "{\"c\": \"Box\", \"q\": \"What?\"}\n");
@@ -37,7 +37,7 @@ class ChatTemplateChoice : public testing::Test {
   const std::string model_ = test::make_tiny_model(scratch_);
 };
 
-TEST_F(ChatTemplateChoice, IsSaidByInspectAndRecorded) {
+TEST_F(ChatTemplateOfAJob, IsShownByInspectAndRecorded) {
   give_template(kChatml);
   const Ran same = run_sheaf(scratch_, "inspect " + model_);
   EXPECT_NE(same.out.find("chat        chatml: the model's own template renders the same\n"),
@@ -56,7 +56,7 @@ TEST_F(ChatTemplateChoice, IsSaidByInspectAndRecorded) {
   EXPECT_EQ(used(), "own");
 }
 
-TEST_F(ChatTemplateChoice, WarnsWhereItIsAnotherThanTheModels) {
+TEST_F(ChatTemplateOfAJob, OneThatIsNotUnderstoodIsWarnedOf) {
   give_template("{{ '<|im_start|>' }}{{ messages | tojson }}");
   for (const char* command : {"run", "plan", "estimate"}) {
     const Ran ran = run_sheaf(scratch_, std::string(command) + " " + scratch_.path("job.yaml"));
@@ -70,7 +70,7 @@ TEST_F(ChatTemplateChoice, WarnsWhereItIsAnotherThanTheModels) {
   EXPECT_EQ(named.err.find("template"), std::string::npos) << named.err;
 }
 
-TEST_F(ChatTemplateChoice, OfAFileIsPartOfTheJob) {
+TEST_F(ChatTemplateOfAJob, InAFileIsPartOfTheFingerprint) {
   const std::string file = scratch_.write("mine.yaml", "user_open: '<'\nturn: '>'\n");
   const std::string set = " --set model.chat=" + file;
   ASSERT_EQ(run(set).exit_code, 0);

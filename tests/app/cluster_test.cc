@@ -55,7 +55,7 @@ class Cluster : public testing::Test {
   TempFolder scratch_;
 };
 
-TEST_F(Cluster, AutoIsWhatTheSchedulerSays) {
+TEST_F(Cluster, ShardAutoFollowsTheScheduler) {
   const std::string slurm = "SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_COUNT=4 SLURM_ARRAY_TASK_MIN=5";
   EXPECT_EQ(part(slurm + " SLURM_ARRAY_TASK_MAX=8", ""), "2/4");
   EXPECT_EQ(part(slurm, ""), "2/4");
@@ -67,14 +67,14 @@ TEST_F(Cluster, AutoIsWhatTheSchedulerSays) {
   EXPECT_EQ(part("SHEAF_SHARD=3/6", ""), "3/6");
 }
 
-TEST_F(Cluster, APartOfOnlyBadRecordsStopsNoOther) {
+TEST_F(Cluster, AShardOfOnlyBadRecordsStopsNoOther) {
   const std::string bad = "--shard auto --set engine.window=1 ";
   EXPECT_EQ(part("SHEAF_SHARD=17/50", "--set engine.window=1"), "17/50");
   EXPECT_EQ(run("SHEAF_SHARD=17/50", bad, "bad").exit_code, 1);
   EXPECT_TRUE(std::filesystem::exists(scratch_.path("bad/_SUCCESS")));
 }
 
-TEST_F(Cluster, AutoIsRefusedWhereItIsNotClear) {
+TEST_F(Cluster, ShardAutoIsRefusedWhereItIsAmbiguous) {
   EXPECT_EQ(
       refusal(""),
       "sheaf: --shard auto: no scheduler says which part to run: SLURM_ARRAY_TASK_ID, "
@@ -128,7 +128,7 @@ TEST_F(Cluster, AnArrayAndItsMergeGiveTheRowsOfOneRun) {
   EXPECT_EQ(read_text(scratch_.path("all/rejects.jsonl")), read_text(scratch_.path("out/rejects.jsonl")));
 }
 
-TEST_F(Cluster, TheCodesAreInTheHelp) {
+TEST_F(Cluster, ExitCodesAreInTheHelp) {
   const Ran help = run_sheaf(scratch_, "--help");
   EXPECT_NE(help.out.find("75"), std::string::npos) << help.out;
   EXPECT_NE(help.out.find("failed for now (device, disk or store): try again"), std::string::npos)

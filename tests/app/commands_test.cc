@@ -21,7 +21,7 @@ TEST(Program, SaysWhatItWasBuiltWith) {
   EXPECT_NE(ran.out.find("CUDA"), std::string::npos);
 }
 
-TEST(Program, TeachesAndRefuses) {
+TEST(Program, HelpIsPrintedAndUnknownWordsAreRefused) {
   const TempFolder scratch;
   EXPECT_EQ(run_sheaf(scratch, "--help").exit_code, 0);
   EXPECT_EQ(run_sheaf(scratch, "help").out, run_sheaf(scratch, "--help").out);
@@ -42,7 +42,7 @@ TEST(Program, TeachesAndRefuses) {
   EXPECT_NE(missing.err.find("nowhere.yaml"), std::string::npos);
 }
 
-TEST(Program, PointsAtTheLineOfAMistake) {
+TEST(Program, ErrorsOfAJobFileNameTheLine) {
   const TempFolder scratch;
   std::string text = read_text("configs/demo.yaml");
   const size_t at = text.find("  stacking:");
@@ -57,7 +57,7 @@ TEST(Program, PointsAtTheLineOfAMistake) {
   EXPECT_NE(ran.err.find("stacking"), std::string::npos) << ran.err;
 }
 
-TEST(Run, RefusesADeviceItDoesNotHave) {
+TEST(Run, ADeviceThatIsNotThereIsRefused) {
   NEED_MODEL();
   const TempFolder scratch;
   const Ran ran =
@@ -118,7 +118,7 @@ TEST(Run, WholeObjectsBecomeTypedRowsToo) {
   }
 }
 
-TEST(Run, BadRowsGoToTheRejectsAndTheRestGoesOn) {
+TEST(Run, BadRowsAreRejectsAndTheOthersAreAnswered) {
   NEED_MODEL();
   const TempFolder scratch;
   std::string long_document(60000, 'x');
@@ -176,7 +176,7 @@ TEST(Run, AnswersQuestionsWithinTheirOptions) {
   EXPECT_GT(answers, 6);
 }
 
-TEST(Run, StopsAtASignal) {
+TEST(Run, ASignalStopsItWithExitCode130) {
   NEED_MODEL();
   const TempFolder scratch;
   // One row a window, so that rows are written long before the last.

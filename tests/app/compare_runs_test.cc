@@ -45,7 +45,7 @@ TEST(CompareRuns, DifferencesAreShownAndTooManyFail) {
   EXPECT_EQ(content.exit_code, 0) << "nothing was wanted";
 }
 
-TEST(CompareRuns, ARowThatOneRunRejectsCountsAsDifferent) {
+TEST(CompareRuns, ARowThatOneRunRejectsIsADifference) {
   NEED_MODEL();
   const TempFolder scratch;
   std::string words;

@@ -17,7 +17,7 @@ using test::run_sheaf;
 
 constexpr int kProducts = 60;
 
-class ConfidentRun : public testing::Test {
+class ConfidenceRun : public testing::Test {
  protected:
   void SetUp() override {
     std::string products, gold;
@@ -67,7 +67,7 @@ class ConfidentRun : public testing::Test {
   TempFolder scratch_;
 };
 
-TEST_F(ConfidentRun, RowsSayHowSureTheyAre) {
+TEST_F(ConfidenceRun, RowsHaveAConfidencePerValue) {
   ASSERT_EQ(run("out").exit_code, 0);
   ASSERT_EQ(run("alone", "--set method.name=separate").exit_code, 0);
   const auto packed = rows("out"), alone = rows("alone");
@@ -88,7 +88,7 @@ TEST_F(ConfidentRun, RowsSayHowSureTheyAre) {
     EXPECT_EQ(score("places", more)["nv"], score("out", more)["nv"]) << "where a value stands is no value";
 }
 
-TEST_F(ConfidentRun, IsCalibratedByAFile) {
+TEST_F(ConfidenceRun, ACalibrationFileScalesConfidence) {
   ASSERT_EQ(run("out").exit_code, 0);
   const Ran fitted = calibrate("out");
   ASSERT_EQ(fitted.exit_code, 0) << fitted.err;
@@ -120,7 +120,7 @@ TEST_F(ConfidentRun, IsCalibratedByAFile) {
   EXPECT_NE(changed.err.find("calibration"), std::string::npos) << changed.err;
 }
 
-TEST_F(ConfidentRun, TheSweepTellsWhatARunWithTheBiasGives) {
+TEST_F(ConfidenceRun, ASweepOfNullBiasesPredictsTheRunWithOne) {
   // Options that are scored as wholes know their margins, whatever null's tokens are.
   scratch_.write("schema.yaml",
                  "categories:\n  Mug:\n"
@@ -144,7 +144,7 @@ TEST_F(ConfidentRun, TheSweepTellsWhatARunWithTheBiasGives) {
   EXPECT_TRUE(line.starts_with(wanted)) << wanted << "\n" << fitted.out;
 }
 
-TEST_F(ConfidentRun, AScaleThatDoesNotHelpIsNotRecommended) {
+TEST_F(ConfidenceRun, AScaleThatDoesNotHelpIsNotRecommended) {
   CalibrateResult result;
   result.scales.values.items = result.scales.nulls.items = 30;
   result.values = {0.2, 0.1};
@@ -161,7 +161,7 @@ TEST_F(ConfidentRun, AScaleThatDoesNotHelpIsNotRecommended) {
       << same;
 }
 
-TEST_F(ConfidentRun, RefusesAFileThatIsNoCalibration) {
+TEST_F(ConfidenceRun, AFileThatIsNoCalibrationIsRefused) {
   for (const char* text : {"", "{\"id\": 1}\n{\"id\": 2}\n", "{\"id\": 1}", "[]"}) {
     const Ran ran = run("out", "--set output.calibration=" + scratch_.write("no.json", text));
     EXPECT_EQ(ran.exit_code, 2);
@@ -171,7 +171,7 @@ TEST_F(ConfidentRun, RefusesAFileThatIsNoCalibration) {
   }
 }
 
-TEST_F(ConfidentRun, CalibrateSaysWhatItLacks) {
+TEST_F(ConfidenceRun, CalibrateNamesWhatTheRunLacks) {
   ASSERT_EQ(run("plain", "--set output.confidence=false").exit_code, 0);
   const auto error = [&](const std::string& folder, const std::string& more = "") {
     const Ran ran = calibrate(folder, more);

@@ -29,7 +29,7 @@ std::string questions(int count) {
   return lines;
 }
 
-class CorpusRun : public testing::Test {
+class CorpusThroughTheProgram : public testing::Test {
  protected:
   void SetUp() override { model_ = test::make_tiny_model(scratch_); }
 
@@ -63,7 +63,7 @@ class CorpusRun : public testing::Test {
   std::string model_;
 };
 
-TEST_F(CorpusRun, StandardInputIsReadLikeAFile) {
+TEST_F(CorpusThroughTheProgram, StandardInputIsReadLikeAFile) {
   const std::string lines = questions(50) + "broken\n";
   const std::string file = scratch_.write("corpus.jsonl", lines);
   ASSERT_EQ(run_sheaf(scratch_, "run " + job(columns(file)) + to("file")).exit_code, 1);
@@ -100,7 +100,7 @@ TEST_F(CorpusRun, StandardInputIsReadLikeAFile) {
     EXPECT_EQ(entry.path().filename().string().find("scratch"), std::string::npos) << entry.path();
 }
 
-TEST_F(CorpusRun, StandardInputGoesOnWhenItComesAgain) {
+TEST_F(CorpusThroughTheProgram, ARunFromStandardInputResumesWhenGivenTheSameInput) {
   const std::string file = scratch_.write("corpus.jsonl", questions(600));
   const std::string command = "run " + job(columns("-")) + " --set engine.window=4";
   ASSERT_EQ(run_with(file, command + to("whole")).exit_code, 0);
@@ -118,7 +118,7 @@ TEST_F(CorpusRun, StandardInputGoesOnWhenItComesAgain) {
   EXPECT_EQ(rows("stopped"), rows("whole"));
 }
 
-TEST_F(CorpusRun, ContextsFoundByIdGiveTheSameRows) {
+TEST_F(CorpusThroughTheProgram, ContextsFoundByIdGiveTheSameRows) {
   std::vector<json> all;
   for (int i = 0; i < 60; ++i) all.push_back(question(i));
   std::string whole, by_id;
@@ -139,7 +139,7 @@ TEST_F(CorpusRun, ContextsFoundByIdGiveTheSameRows) {
   EXPECT_EQ(rows("by_id"), rows("whole"));
 }
 
-TEST_F(CorpusRun, RowsAboutEqualTextsStandTogetherInAnyOrder) {
+TEST_F(CorpusThroughTheProgram, RowsAboutOneContextShareAPromptInAnyOrder) {
   std::string lines;
   for (int i = 0; i < 40; ++i)
     lines += json{{"n", i}, {"c", "Box " + std::to_string(i % 10)}, {"q", "What?"}}.dump() + "\n";
@@ -154,7 +154,7 @@ TEST_F(CorpusRun, RowsAboutEqualTextsStandTogetherInAnyOrder) {
   EXPECT_EQ(prompts("10"), 8) << "no two rows of a window are about one context";
 }
 
-TEST_F(CorpusRun, RequestsOfABatchAreAnsweredAsOneByOne) {
+TEST_F(CorpusThroughTheProgram, RequestsOfABatchAreAnsweredAsOneByOne) {
   std::string lines;
   for (int i = 0; i < 24; ++i) {
     json messages = json::array();
@@ -232,7 +232,7 @@ std::string damage(std::string bytes, std::mt19937& random) {
   return bytes;
 }
 
-TEST_F(CorpusRun, DamagedFilesNeverCrashAndHurtNoOtherRow) {
+TEST_F(CorpusThroughTheProgram, DamagedFilesChangeNoOtherRow) {
   const std::string lines = questions(60), source = scratch_.write("lines", lines);
   ASSERT_EQ(
       run_sheaf(scratch_, "run " + job(columns(scratch_.write("good.jsonl", lines))) + to("good")).exit_code,

@@ -13,7 +13,7 @@ using nlohmann::json;
 using test::Ran;
 using test::run_sheaf;
 
-class Csv : public testing::Test {
+class CsvThroughTheProgram : public testing::Test {
  protected:
   void SetUp() override {
     std::string csv = "sku;kind;title;notes;Brand\n", lines;
@@ -53,7 +53,7 @@ class Csv : public testing::Test {
   std::string job_;
 };
 
-TEST_F(Csv, GivesTheRowsOfTheSameJsonLines) {
+TEST_F(CsvThroughTheProgram, GivesTheRowsOfTheSameJsonLines) {
   scratch_.write("schema.yaml", "categories: {Tea: [{name: Name}, {name: Size}]}\n");
   sheaf("run " + job_ + " --quiet");
   sheaf("run " + job_ + " --quiet --set input.path=" + scratch_.path("corpus.jsonl") +
@@ -75,7 +75,7 @@ TEST_F(Csv, GivesTheRowsOfTheSameJsonLines) {
   EXPECT_EQ(test::read_json_lines(rows("few")).size(), 3u);
 }
 
-TEST_F(Csv, ADamagedStretchIsCountedInFullAndToldInShort) {
+TEST_F(CsvThroughTheProgram, ADamagedStretchIsCountedInFullAndListedInShort) {
   std::string more;
   for (int i = 0; i < 3000; ++i) more += "x\n";
   more += "98;Tea;\"long";
@@ -115,7 +115,7 @@ TEST_F(Csv, ADamagedStretchIsCountedInFullAndToldInShort) {
             std::string::npos);
 }
 
-TEST_F(Csv, BadRowsAreRejectsWithTheirLines) {
+TEST_F(CsvThroughTheProgram, BadRowsAreRejectsWithTheirLines) {
   std::ofstream(scratch_.path("corpus.csv"), std::ios::app)
       << "12;Tea;\"open;x;y\n13;Tea;a;b;c\n1;Tea;a;b;c\n";
   scratch_.write("schema.yaml", "categories: {Tea: [{name: Name}]}\n");
@@ -129,7 +129,7 @@ TEST_F(Csv, BadRowsAreRejectsWithTheirLines) {
   EXPECT_EQ(test::read_json_lines(rows("out")).back()["id"], "13");
 }
 
-TEST_F(Csv, IsPlannedEstimatedAndScored) {
+TEST_F(CsvThroughTheProgram, PlanEstimateAndScoreReadIt) {
   const std::string set = " --set input.keep=null";
   EXPECT_NE(sheaf("plan " + job_ + set).out.find("12 records"), std::string::npos);
   sheaf("estimate " + job_ + set + " --hardware h200");
@@ -148,7 +148,7 @@ TEST_F(Csv, IsPlannedEstimatedAndScored) {
 }
 
 /// What `sheaf inspect` proposes for a corpus it has never seen is pasted, and planned.
-TEST_F(Csv, InspectProposesJobsThatPlan) {
+TEST_F(CsvThroughTheProgram, InspectProposesJobsThatPlan) {
   const std::string model = scratch_.path("model"), source = SHEAF_SOURCE_DIR "/datasets/";
   for (const std::string& corpus :
        {scratch_.path("corpus.csv"), scratch_.path("corpus.jsonl"), source + "catalog/catalog.jsonl",

@@ -111,7 +111,7 @@ TEST_F(Devices, EveryMethodGivesTheBytesOfOneEngine) {
   }
 }
 
-TEST_F(Devices, TheReportHasALineForEach) {
+TEST_F(Devices, TheReportHasALineForEachEngine) {
   const std::string file = ask_job("name: ippd");
   const Ran ran = run_sheaf(scratch_, "run " + file + " --device cpu:2");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
@@ -128,7 +128,7 @@ TEST_F(Devices, TheReportHasALineForEach) {
   EXPECT_EQ(run_sheaf(scratch_, "report " + scratch_.path("out")).exit_code, 0);
 }
 
-TEST_F(Devices, AKilledRunResumesWithAnotherNumberOfThem) {
+TEST_F(Devices, AKilledRunResumesWithAnotherNumberOfEngines) {
   // One record a window and one prompt at a time, so that every engine has work left where they are stopped.
   const std::string file = ask_job("name: ippd", 60), few = " --set engine.window=1 --set engine.prompts=1";
   ASSERT_EQ(run(file, "whole", few).exit_code, 0);
@@ -149,7 +149,7 @@ TEST_F(Devices, AKilledRunResumesWithAnotherNumberOfThem) {
   }
 }
 
-TEST_F(Devices, LimitsStopAllOfThem) {
+TEST_F(Devices, LimitsStopAllEngines) {
   const std::string file = ask_job("name: ippd", 60);
   const Ran stopped = run(file, "out", "--device cpu:3 --max-hours 1e-9");
   EXPECT_EQ(stopped.exit_code, 130);
@@ -157,7 +157,7 @@ TEST_F(Devices, LimitsStopAllOfThem) {
   EXPECT_EQ(run(file, "out", "--device cpu:3").exit_code, 0);
 }
 
-TEST_F(Devices, OthersAreRefusedOrUsedByOtherCommands) {
+TEST_F(Devices, TooManyEnginesAreRefusedAndVerifyTakesSeveral) {
   const std::string file = ask_job("name: ippd");
   const Ran many = run(file, "out", "--device cpu:5");
   EXPECT_EQ(many.exit_code, 2);
@@ -201,7 +201,7 @@ struct Notes : RunListener {
   std::string all;
 };
 
-TEST_F(Devices, OneThatFailsIsLeftOutAndTheLastEndsTheRun) {
+TEST_F(Devices, AFailingEngineIsLeftOutAndTheLastOneEndsTheRun) {
   const std::string file = ask_job("name: ippd, documents: 2", 20);
   ASSERT_EQ(run(file, "whole", "").exit_code, 0);
   std::vector<std::string> overrides{"engine.device=cpu:2", "output.path=" + scratch_.path("lost")};

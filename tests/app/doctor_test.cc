@@ -18,7 +18,7 @@ const json& fact(const json& facts, const std::string& name) {
   throw std::runtime_error("no fact about " + name);
 }
 
-TEST(Doctor, SaysWhatTheMachineOffers) {
+TEST(Doctor, ListsWhatTheMachineOffers) {
   const TempFolder scratch;
   const Ran ran = run_sheaf(scratch, "doctor --json");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
@@ -39,7 +39,7 @@ TEST(Doctor, SaysWhatTheMachineOffers) {
   EXPECT_EQ(model["fix"].get<std::string>().empty(), test::has_default_model());
 }
 
-TEST(Doctor, LooksAtTheDiskThatOutputGoesTo) {
+TEST(Doctor, ChecksTheDiskOfTheOutputFolder) {
   const TempFolder scratch;
   const Ran ran = run_sheaf(scratch, "doctor --json " + scratch.path("not/there/yet"));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
@@ -53,7 +53,7 @@ TEST(Doctor, LooksAtTheDiskThatOutputGoesTo) {
             std::string::npos);
 }
 
-TEST(Doctor, SaysWhatToDoForAPerson) {
+TEST(Doctor, TellsHowToGetTheDefaultModel) {
   const TempFolder scratch;
   const Ran ran = run_sheaf(scratch, "doctor", scratch.path());
   ASSERT_EQ(ran.exit_code, 0);

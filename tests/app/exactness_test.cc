@@ -1,4 +1,5 @@
 // Packed prompts against one prompt per question, on the default model and real rows.
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include "tests/app/program.h"
@@ -16,12 +17,16 @@ json verify(const TempFolder& scratch, const std::string& arguments) {
   return json::parse(ran.out);
 }
 
-/// The first contexts of SQuAD with at most three questions each, as a corpus.
+/// The shortest contexts of SQuAD's first article with at most three questions each, as a corpus.
 std::string squad_sample(const TempFolder& scratch, size_t contexts) {
   const json squad = json::parse(read_text("../shared/datasets/squad2/dev-v2.0.json"));
+  auto paragraphs = squad["data"][0]["paragraphs"].get<std::vector<json>>();
+  std::sort(paragraphs.begin(), paragraphs.end(), [](const json& a, const json& b) {
+    return a["context"].get<std::string>().size() < b["context"].get<std::string>().size();
+  });
+  paragraphs.resize(contexts);
   std::string lines;
-  for (const json& paragraph : squad["data"][0]["paragraphs"]) {
-    if (contexts-- == 0) break;
+  for (const json& paragraph : paragraphs) {
     json row{{"context", paragraph["context"]}, {"questions", json::array()}};
     for (const json& qa : paragraph["qas"])
       if (row["questions"].size() < 3)
@@ -70,7 +75,7 @@ TEST(ExactOnOaMine, IndependentIsolatedValuesEqualSeparatePrompts) {
   EXPECT_EQ(result["exact_match"], 1.0) << result["differences"].dump(2);
 }
 
-TEST(ExactOnCatalog, EnumsAndSamplesToo) {
+TEST(ExactOnCatalog, OptionsAndSampledValuesEqualSeparatePrompts) {
   NEED_MODEL();
   const TempFolder scratch;
   for (const char* choice : {"method.options=likeliest", "method.temperature=0.8 --set method.seed=7"}) {
@@ -91,7 +96,7 @@ TEST(ExactOnPassages, PackedQuestionsEqualOnePromptPerQuestion) {
   EXPECT_EQ(result["exact_match"], 1.0) << result["differences"].dump(2);
 }
 
-TEST(ExactOnPassages, InWholeNumbersToo) {
+TEST(ExactOnPassages, PackedQuestionsEqualSeparateOnesInInt16AndInt8) {
   NEED_MODEL();
   const TempFolder scratch;
   for (const char* dtype : {"int16", "int8"}) {
@@ -109,7 +114,7 @@ TEST(ExactOnPassages, InWholeNumbersToo) {
       << ran.err;
 }
 
-TEST(Precision, WhatOnlyAGpuDoesIsRefusedOnTheCpu) {
+TEST(Precision, Fp8Bf16AndPackedWeightsAreRefusedOnTheCpu) {
   NEED_MODEL();
   const TempFolder scratch;
   const std::pair<const char*, const char*> cases[] = {
@@ -126,7 +131,7 @@ TEST(Precision, WhatOnlyAGpuDoesIsRefusedOnTheCpu) {
   }
 }
 
-TEST(Verify, VouchesForNothingItDidNotCompare) {
+TEST(Verify, WithNothingToCompareItFails) {
   NEED_MODEL();
   const TempFolder scratch;
   const auto ran = run_sheaf(scratch, "verify configs/demo.yaml --limit 1 --set engine.kv_memory_gb=0.00001");

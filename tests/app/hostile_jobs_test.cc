@@ -15,7 +15,7 @@ using test::quoted;
 using test::Ran;
 using test::run_clean;
 
-TEST(HostileNames, ArgumentsAndPaths) {
+TEST(HostileNames, InArgumentsAndPathsAreEscaped) {
   const TempFolder scratch;
   for (const std::string& each : kHostile) {
     const std::string name = quoted(scratch.path(each)), text = quoted(each);
@@ -42,7 +42,7 @@ TEST(HostileNames, ArgumentsAndPaths) {
   }
 }
 
-TEST(HostileNames, JobFiles) {
+TEST(HostileNames, InJobFilesAreEscaped) {
   const TempFolder scratch;
   for (const std::string& each : kHostile) {
     std::vector<std::string> texts = {"\"" + each + "\": 1\n", "model: {\"" + each + "\": 1}\n", each + ": [",
@@ -61,7 +61,7 @@ TEST(HostileNames, JobFiles) {
   }
 }
 
-TEST(HostileNames, Schemas) {
+TEST(HostileNames, InSchemasAreEscaped) {
   const TempFolder scratch;
   const std::string job = "plan configs/demo.yaml --set task.schema=" + scratch.path("s.yaml");
   for (const std::string& each : hostile_texts()) {
@@ -99,7 +99,7 @@ std::string write_job(const TempFolder& scratch, const std::string& corpus, cons
                       json(out).dump(-1, ' ', true) + "}\n");
 }
 
-TEST(HostileNames, CorporaAndWhatIsDoneWithThem) {
+TEST(HostileNames, InCorporaAreEscapedByEveryCommand) {
   const TempFolder scratch;
   const std::string corpus = scratch.path("corpus\x1b[2J\nsheaf: fine"),
                     out = scratch.path("out\x1b]0;x\x07\nsheaf: fine");

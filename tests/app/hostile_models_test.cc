@@ -21,7 +21,7 @@ std::string output_of(const TempFolder& scratch, const std::string& arguments, c
   return ran.out;
 }
 
-TEST(HostileNames, GgufFiles) {
+TEST(HostileNames, InGgufFilesAreEscaped) {
   const TempFolder scratch;
   for (const std::string& each : kHostile) {
     const auto refused = [&](const std::function<void(GgufBytes&)>& fill) {
@@ -48,7 +48,7 @@ TEST(HostileNames, GgufFiles) {
   }
 }
 
-TEST(HostileNames, SafetensorsFiles) {
+TEST(HostileNames, InSafetensorsFilesAreEscaped) {
   const TempFolder scratch;
   const auto refused = [&](const std::string& header, size_t bytes) {
     const std::string file = raw<uint64_t>(header.size()) + header + std::string(bytes, '\0');
@@ -64,7 +64,7 @@ TEST(HostileNames, SafetensorsFiles) {
   }
 }
 
-TEST(HostileNames, TokenizerFiles) {
+TEST(HostileNames, InTokenizersAreEscaped) {
   const TempFolder scratch;
   for (const std::string& each : hostile_texts()) {
     json file = tiny_json({});

@@ -17,7 +17,7 @@ using test::quoted;
 using test::Ran;
 using test::run_clean;
 
-TEST(HostileNames, Scores) {
+TEST(HostileNames, InGoldAndPredictionsAreEscaped) {
   const TempFolder scratch;
   std::string gold, pairs;
   gold += json{{"id", "q"}, {"answers", {"x"}}}.dump() + "\n";
@@ -59,7 +59,7 @@ std::string make_run(const TempFolder& scratch, const std::string& name, const s
   return quoted(scratch.path(name));
 }
 
-TEST(HostileNames, Reports) {
+TEST(HostileNames, InReportsAreEscaped) {
   const TempFolder scratch;
   const std::string plain = make_run(scratch, "plain", "x");
   const auto lines = [](const Ran& ran) { return std::count(ran.out.begin(), ran.out.end(), '\n'); };
@@ -84,7 +84,7 @@ TEST(HostileNames, Reports) {
   }
 }
 
-TEST(HostileNames, Evaluations) {
+TEST(HostileNames, InEvaluationsAreEscaped) {
   const TempFolder scratch;
   const std::string model = test::make_tiny_model(scratch);
   scratch.write("job.yaml",
@@ -138,7 +138,7 @@ TEST(HostileNames, Evaluations) {
   EXPECT_TRUE(json::accept(run_clean(scratch, shown + " --differences standard wild --json", 0).out));
 }
 
-TEST(HostileNames, HardwareLists) {
+TEST(HostileNames, InHardwareListsAreEscaped) {
   const TempFolder scratch;
   for (const std::string& each : hostile_texts()) {
     const std::string name = json(each).dump(-1, ' ', true);
@@ -167,7 +167,7 @@ TEST(HostileNames, HardwareLists) {
   }
 }
 
-TEST(HostileNames, BrokenDatasets) {
+TEST(HostileNames, InBrokenDatasetsAreEscaped) {
   const TempFolder scratch;
   for (const std::string& each : hostile_texts()) {
     const std::string line = json{{"id", each}, {"question", each}, {"paragraphs", each}}.dump() + "\n";

@@ -13,7 +13,7 @@ Ran inspect(const std::string& arguments) {
   return sheaf::test::run_sheaf(sheaf::TempFolder(), "inspect " + arguments + " 2>&1");
 }
 
-TEST(Inspect, ModelAsJson) {
+TEST(Inspect, DescribesAModelAsJson) {
   const Ran result = inspect("--json tests/model/goldens/phi3");
   ASSERT_EQ(result.exit_code, 0) << result.out;
   const auto model = nlohmann::json::parse(result.out)["model"];
@@ -26,7 +26,7 @@ TEST(Inspect, ModelAsJson) {
   EXPECT_EQ(model["kv_bytes_per_token"], 4 * 2 * 2 * 2 * 8);
 }
 
-TEST(Inspect, ModelAsText) {
+TEST(Inspect, DescribesAModelAsText) {
   const Ran result = inspect("tests/model/goldens/llama_quantized_gguf/model.gguf");
   ASSERT_EQ(result.exit_code, 0) << result.out;
   EXPECT_NE(result.out.find("llama: 2 layers"), std::string::npos) << result.out;
@@ -34,7 +34,7 @@ TEST(Inspect, ModelAsText) {
   EXPECT_NE(result.out.find("context     256 tokens"), std::string::npos) << result.out;
 }
 
-TEST(Inspect, Corpus) {
+TEST(Inspect, DescribesACorpus) {
   const Ran result = inspect("--json datasets/catalog/catalog.parquet");
   ASSERT_EQ(result.exit_code, 0) << result.out;
   const auto corpus = nlohmann::json::parse(result.out)["corpus"];
@@ -42,7 +42,7 @@ TEST(Inspect, Corpus) {
   EXPECT_EQ(corpus["columns"][0]["name"], "sku");
 }
 
-TEST(Inspect, AListOfRecordsIsNoTokenizer) {
+TEST(Inspect, AListOfRecordsIsNotTakenForATokenizer) {
   const sheaf::TempFolder scratch;
   const Ran list = inspect(scratch.write("list.json", "[{\"id\": 1}, {\"id\": 2}]\n"));
   EXPECT_EQ(list.exit_code, 2);
@@ -54,7 +54,7 @@ TEST(Inspect, AListOfRecordsIsNoTokenizer) {
   EXPECT_NE(lines.out.find("  format: jsonl\n"), std::string::npos) << lines.out;
 }
 
-TEST(Inspect, WhatIsNotThereIsAnInputError) {
+TEST(Inspect, AMissingPathIsAnInputError) {
   for (const char* path :
        {"none.gguf", "none.safetensors", "none.jsonl", "tests/model/goldens/dtypes.json"}) {
     const Ran result = inspect(path);

@@ -14,7 +14,7 @@ using nlohmann::json;
 using test::Ran;
 using test::run_sheaf;
 
-class KvStored : public testing::Test {
+class KvStoreRun : public testing::Test {
  protected:
   void SetUp() override { model_ = test::make_tiny_model(scratch_); }
 
@@ -54,7 +54,7 @@ class KvStored : public testing::Test {
   std::string model_, err_;
 };
 
-TEST_F(KvStored, OtherQuestionsComputeNoContextToken) {
+TEST_F(KvStoreRun, OtherQuestionsComputeNoContextToken) {
   for (const std::string dtype : {"f32", "int8"}) {
     write_corpus("How many");
     job("kv_store: store-" + dtype);
@@ -77,7 +77,7 @@ TEST_F(KvStored, OtherQuestionsComputeNoContextToken) {
   }
 }
 
-TEST_F(KvStored, DocumentsAreComputedBeforeTheirQuestionsAreKnown) {
+TEST_F(KvStoreRun, DocumentsAreComputedBeforeTheirQuestionsAreKnown) {
   write_corpus("");
   job("kv_store: {path: store, gb: 1}");
   const Ran filled = run_sheaf(scratch_, "prefill --json " + scratch_.path("job.yaml"));
@@ -98,7 +98,7 @@ TEST_F(KvStored, DocumentsAreComputedBeforeTheirQuestionsAreKnown) {
   EXPECT_EQ(rows("asked"), rows("plain"));
 }
 
-TEST_F(KvStored, ChainsReadTheirDocuments) {
+TEST_F(KvStoreRun, ChainsReadTheirDocuments) {
   std::string lines;
   for (int i = 0; i < 4; ++i)
     lines +=
@@ -128,7 +128,7 @@ TEST_F(KvStored, ChainsReadTheirDocuments) {
   }
 }
 
-TEST_F(KvStored, ADamagedFileCostsOnlyItself) {
+TEST_F(KvStoreRun, ADamagedFileCostsOnlyItself) {
   write_corpus("How many");
   job("kv_store: store");
   const json first = run("first");
@@ -147,7 +147,7 @@ TEST_F(KvStored, ADamagedFileCostsOnlyItself) {
       << "it was made again";
 }
 
-TEST_F(KvStored, InEightBitsItIsSmallerAndApart) {
+TEST_F(KvStoreRun, AStoreInEightBitsIsSmallerAndSeparate) {
   for (const std::string dtype : {"f32", "int8"}) {
     const std::string precise = "--set model.dtype=" + dtype, store = "store-" + dtype;
     write_corpus("How many");
@@ -175,7 +175,7 @@ TEST_F(KvStored, InEightBitsItIsSmallerAndApart) {
   }
 }
 
-TEST_F(KvStored, VerifyJudgesKeysInEightBitsAsTheyAreRead) {
+TEST_F(KvStoreRun, VerifyJudgesKeysInEightBitsAsTheyAreRead) {
   write_corpus("How many");
   job("kv_store: {path: store, bits: 8}");
   const Ran first = run_sheaf(scratch_, "verify --json " + scratch_.path("job.yaml"));
@@ -193,7 +193,7 @@ TEST_F(KvStored, VerifyJudgesKeysInEightBitsAsTheyAreRead) {
   EXPECT_NE(other.err.find("engine.kv_store.bits"), std::string::npos) << other.err;
 }
 
-TEST_F(KvStored, TheStoreIsShownAndPruned) {
+TEST_F(KvStoreRun, TheStoreIsShownAndPruned) {
   write_corpus("How many");
   job("kv_store: store");
   run("first");
@@ -219,7 +219,7 @@ TEST_F(KvStored, TheStoreIsShownAndPruned) {
   EXPECT_EQ(json::parse(run_sheaf(scratch_, "store ls --json " + store).out)["segments"], 0);
 }
 
-TEST_F(KvStored, MistakesAreRefused) {
+TEST_F(KvStoreRun, WrongSettingsAreRefused) {
   write_corpus("How many");
   fs::create_directory(scratch_.path("mine"));
   scratch_.write("mine/diary.txt", "dear diary");
@@ -254,7 +254,7 @@ TEST_F(KvStored, MistakesAreRefused) {
 }
 
 /// The store and the output folder, one inside the other behind links and detours.
-TEST_F(KvStored, TheOutputFolderIsApart) {
+TEST_F(KvStoreRun, AStoreInsideTheOutputFolderIsRefused) {
   write_corpus("How many");
   job("kv_store: store");
   fs::create_directories(scratch_.path("store/below"));
@@ -284,7 +284,7 @@ TEST_F(KvStored, TheOutputFolderIsApart) {
 }
 
 /// What others keep in the folder of a store, through the commands that clean it.
-TEST_F(KvStored, CommandsLeaveWhatIsNotTheStores) {
+TEST_F(KvStoreRun, CommandsKeepFilesThatAreNotTheStores) {
   write_corpus("How many");
   job("kv_store: store");
   run("first");

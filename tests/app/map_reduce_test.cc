@@ -63,7 +63,7 @@ class MapReduceRun : public testing::Test {
 
 constexpr const char* kMethod = "name: map-reduce, finding_tokens: 6, max_value_tokens: 5";
 
-TEST_F(MapReduceRun, IsARunOverDocumentsAndARunOverItsAnswers) {
+TEST_F(MapReduceRun, EqualsARunOverDocumentsAndARunOverItsAnswers) {
   const Ran ran = run_sheaf(scratch_, "run " + job(kMethod) + to("two-rounds"));
   EXPECT_EQ(ran.exit_code, 1) << ran.err;  // one record has no documents
 

@@ -16,7 +16,7 @@ struct Mistake {
   std::string arguments, said;
 };
 
-TEST(Mistakes, AreNamedWithTheFix) {
+TEST(Mistakes, AreNamedWithAFix) {
   const TempFolder scratch;
   const std::string model = test::make_tiny_model(scratch);
   scratch.write("corpus.jsonl", "{\"c\": \"Box\", \"q\": \"What?\"}\n");
@@ -135,7 +135,7 @@ TEST(Mistakes, AreNamedWithTheFix) {
   }
 }
 
-TEST(Mistakes, AClosedFileSaysPermissionDenied) {
+TEST(Mistakes, AFileWithoutPermissionSaysPermissionDenied) {
   const TempFolder scratch;
   const std::string folder = scratch.path("shop"), corpus = folder + "/c.jsonl";
   std::filesystem::create_directory(folder);
@@ -175,7 +175,7 @@ TEST(Mistakes, AClosedFileSaysPermissionDenied) {
   std::filesystem::permissions(folder, perms::all);
 }
 
-TEST(Mistakes, AWrongCategoryColumnSaysWhatItHas) {
+TEST(Mistakes, AWrongCategoryColumnListsItsValues) {
   const TempFolder scratch;
   scratch.write("corpus.jsonl",
                 "{\"kind\": \"Tea\", \"title\": \"Oak tea\"}\n{\"kind\": \"Tea\", \"title\": \"Rye tea\"}\n");
@@ -196,7 +196,7 @@ TEST(Mistakes, AWrongCategoryColumnSaysWhatItHas) {
 }
 
 /// CLI11 finds these; the words are ours.
-TEST(Mistakes, InOptionsSayWhatWouldBeRight) {
+TEST(Mistakes, InOptionsAreAnsweredWithTheRightForm) {
   const TempFolder scratch;
   const std::string run = "run configs/demo.yaml ";
   const std::vector<Mistake> mistakes = {
@@ -264,7 +264,7 @@ TEST(Help, FitsIntoAHundredColumnsAndEndsWithTheExitCodes) {
   EXPECT_EQ(commands, 23u);
 }
 
-TEST(Mistakes, AResultThatDoesNotReachAFullDiskIsNoSuccess) {
+TEST(Mistakes, OutputLostOnAFullDiskFails) {
   SKIP_UNLESS(std::filesystem::exists("/dev/full"), test::Lacking::full_device, "/dev/full is missing");
   const TempFolder scratch;
   for (const char* command :
@@ -276,7 +276,7 @@ TEST(Mistakes, AResultThatDoesNotReachAFullDiskIsNoSuccess) {
   }
 }
 
-TEST(Mistakes, ARunWhoseSummaryIsLostIsDoneAllTheSame) {
+TEST(Mistakes, ARunWhoseSummaryIsLostSucceeds) {
   SKIP_UNLESS(std::filesystem::exists("/dev/full"), test::Lacking::full_device, "/dev/full is missing");
   const TempFolder scratch;
   scratch.write("corpus.jsonl", "{\"c\": \"Box\", \"q\": \"What?\"}\n");

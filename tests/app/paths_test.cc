@@ -13,7 +13,7 @@ using test::run_sheaf;
 namespace fs = std::filesystem;
 
 /// project/job.yaml, project/model, project/data/*.jsonl, and a folder elsewhere.
-class Paths : public testing::Test {
+class JobPaths : public testing::Test {
  protected:
   void SetUp() override {
     for (const char* name : {"project", "project/data", "elsewhere"})
@@ -38,7 +38,7 @@ class Paths : public testing::Test {
   const TempFolder scratch_;
 };
 
-TEST_F(Paths, OfAJobBeginAtItsFolder) {
+TEST_F(JobPaths, OfAJobBeginAtItsFolder) {
   job();
   const Ran first = run("run ../project/job.yaml --quiet", "elsewhere");
   ASSERT_EQ(first.exit_code, 1) << first.err;
@@ -56,7 +56,7 @@ TEST_F(Paths, OfAJobBeginAtItsFolder) {
   EXPECT_NE(run("run moved/job.yaml", ".").err.find("moved/out is already finished"), std::string::npos);
 }
 
-TEST_F(Paths, OfOptionsBeginAtTheWorkingDirectory) {
+TEST_F(JobPaths, OfOptionsBeginAtTheWorkingDirectory) {
   job("none.jsonl");
   const Ran ran = run(
       "run ../project/job.yaml --quiet --set input.path=../project/data --set output.path=here", "elsewhere");
@@ -65,7 +65,7 @@ TEST_F(Paths, OfOptionsBeginAtTheWorkingDirectory) {
   EXPECT_FALSE(fs::exists(scratch_.path("project/out")));
 }
 
-TEST_F(Paths, OfAJobInAPipeBeginAtTheWorkingDirectory) {
+TEST_F(JobPaths, OfAJobInAPipeBeginAtTheWorkingDirectory) {
   job();
   const Ran ran = test::run_shell(
       scratch_, "cd " + scratch_.path("project") + " && cat job.yaml | " SHEAF_BINARY " plan /dev/stdin");
@@ -73,7 +73,7 @@ TEST_F(Paths, OfAJobInAPipeBeginAtTheWorkingDirectory) {
   EXPECT_NE(ran.out.find("2 records in 1 bin"), std::string::npos) << ran.out;
 }
 
-TEST_F(Paths, HaveVariables) {
+TEST_F(JobPaths, MayHoldEnvironmentVariables) {
   job("\"${CORPUS}/a.jsonl\"");
   const Ran unset = run("plan project/job.yaml", ".");
   EXPECT_EQ(unset.exit_code, 2);
@@ -87,7 +87,7 @@ TEST_F(Paths, HaveVariables) {
   ::unsetenv("CORPUS");
 }
 
-TEST_F(Paths, AfterPwdBeginAtTheWorkingDirectory) {
+TEST_F(JobPaths, AfterPwdBeginAtTheWorkingDirectory) {
   std::string text = read_text(job());
   text.replace(text.find("path: out"), 9, "path: $PWD/out/here");
   scratch_.write("project/job.yaml", text);
@@ -98,7 +98,7 @@ TEST_F(Paths, AfterPwdBeginAtTheWorkingDirectory) {
   EXPECT_FALSE(fs::exists(scratch_.path("project/out")));
 }
 
-TEST_F(Paths, OfAnEvaluationBeginAtItsFolder) {
+TEST_F(JobPaths, OfAnEvaluationBeginAtItsFolder) {
   job();
   scratch_.write("project/eval.yaml",
                  "name: Two\noutput: {path: eval}\nmodels: [{name: tiny, path: model}]\n"

@@ -52,7 +52,7 @@ class PcedRun : public testing::Test {
   std::string model_;
 };
 
-TEST_F(PcedRun, DocumentsApartAreReadTogether) {
+TEST_F(PcedRun, DocumentsAreDecodedTogether) {
   const std::string ape = job(hotpot(), "name: ape");
   const Ran ran = run_sheaf(scratch_, "run " + ape + to("ape"));
   EXPECT_EQ(ran.exit_code, 1) << ran.err;  // one record has no documents
@@ -63,7 +63,7 @@ TEST_F(PcedRun, DocumentsApartAreReadTogether) {
   EXPECT_NE(rows("ape"), rows("all")) << "documents should not see each other";
 }
 
-TEST_F(PcedRun, ADatasetIsAnsweredAndGoesOnWhereItStopped) {
+TEST_F(PcedRun, ADatasetRunResumesWhereItStopped) {
   const std::string run = "run " + job(hotpot(), "name: pced");
   const Ran whole = run_sheaf(scratch_, run + to("whole"));
   EXPECT_EQ(whole.exit_code, 1) << whole.err;
@@ -92,7 +92,7 @@ TEST_F(PcedRun, ADatasetIsAnsweredAndGoesOnWhereItStopped) {
   EXPECT_EQ(json::parse(verified.out)["exact_match"], 1.0);
 }
 
-TEST_F(PcedRun, EverySettingHasItsSay) {
+TEST_F(PcedRun, EverySettingChangesTheAnswers) {
   const std::string run = "run " + job(hotpot(), "name: pced");
   EXPECT_EQ(run_sheaf(scratch_, run + to("usual")).exit_code, 1);
   for (const std::string set : {"method.contrast=1.5", "method.prior_weight=0", "method.aggregate=product",
@@ -119,7 +119,7 @@ TEST_F(PcedRun, OtherMethodsReadTheDocumentsAsOne) {
   EXPECT_EQ(rows("chain"), rows("plain"));
 }
 
-TEST_F(PcedRun, ACorpusOfOnesOwnWithScores) {
+TEST_F(PcedRun, ACorpusMayCarryItsOwnRelevanceScores) {
   std::string lines;
   for (int i = 0; i < 6; ++i)
     lines += json{{"q", "Where?"},

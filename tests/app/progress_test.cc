@@ -9,7 +9,7 @@
 namespace sheaf {
 namespace {
 
-TEST(Progress, SaysRateTimeLeftRejectsAndCost) {
+TEST(Progress, ShowsRateTimeLeftRejectsAndCost) {
   EXPECT_EQ(progress_line({20, 0, 900}, 60, 10), "20 of 60 records (33 %), 2.0/s, 20 s left");
   EXPECT_EQ(progress_line({20, 40, 900, 0.001}, 10060, 10),
             "20 of 10060 records (0 %), 2.0/s, 1 h 23 min left, 40 rejects, $0.0100");
@@ -28,7 +28,7 @@ TEST(Progress, ABarIsFullAtTheEnd) {
   EXPECT_EQ(progress_bar({50, 1}, std::nullopt), "");
 }
 
-TEST(Progress, LogGetsTheLastStateOnceWithTheTime) {
+TEST(Progress, TheLogEndsWithTheLastStateAndItsTime) {
   const TempFolder scratch;
   {
     Progress progress(true, 40, scratch.write("log", "before\n"));

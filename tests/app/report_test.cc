@@ -23,7 +23,7 @@ std::string report_of(int steps) {
   return report_json(made_up_report(steps)).dump(2) + "\n";
 }
 
-TEST(ReportCommand, MakesThePageOfARunAnew) {
+TEST(ReportCommand, MakesThePageOfARunAgain) {
   const TempFolder scratch;
   const std::string run = make_reported(scratch, "night", report_of(50));
   const Ran ran = run_sheaf(scratch, "report " + run);
@@ -36,7 +36,7 @@ TEST(ReportCommand, MakesThePageOfARunAnew) {
   EXPECT_EQ(read_text(scratch.path("page.html")), page);
 }
 
-TEST(ReportCommand, ARunSaysWhenHowAndOverWhat) {
+TEST(ReportCommand, ShowsWhenHowAndOverWhatARunRan) {
   const TempFolder scratch;
   const std::string model = test::make_tiny_model(scratch);
   const std::string corpus = scratch.write("c.jsonl", R"({"c":"A red cup.","q":"Which colour?"})"
@@ -84,7 +84,7 @@ TEST(ReportCommand, ComparesRuns) {
   EXPECT_FALSE(std::filesystem::exists(a + "/report.html")) << "a comparison leaves the runs alone";
 }
 
-TEST(ReportCommand, RefusesWhatIsNoReport) {
+TEST(ReportCommand, AFileThatIsNoReportIsRefused) {
   const TempFolder scratch;
   std::filesystem::create_directory(scratch.path("empty"));
   nlohmann::ordered_json later = nlohmann::ordered_json::parse(report_of(4)), part = later;

@@ -89,7 +89,7 @@ TEST_F(Resume, AfterKillsAtRandomMomentsTheBytesAreThoseOfOneRun) {
   }
 }
 
-TEST_F(Resume, AModelThatIsWrittenOverIsNoticed) {
+TEST_F(Resume, AModelThatChangesDuringARunIsNoticed) {
   const std::string path = scratch_.path("model/model-00001-of-00001.safetensors");
   ASSERT_EQ(run_sheaf(scratch_, command(to("whole"))).exit_code, 1);
   for (const bool in_place : {false, true}) {
@@ -140,7 +140,7 @@ TEST_F(Resume, AFinishedRunCanBeVerified) {
   EXPECT_EQ(run_sheaf(scratch_, verify).exit_code, 0);
 }
 
-TEST_F(Resume, ParquetToo) {
+TEST_F(Resume, ParquetRowsResumeToTheSameBytes) {
   const std::string format = " --set output.format=parquet";
   ASSERT_EQ(run_sheaf(scratch_, command(to("whole") + format)).exit_code, 1);
   ASSERT_EQ(kill_after(25, "killed", format), 128 + SIGKILL);
@@ -149,7 +149,7 @@ TEST_F(Resume, ParquetToo) {
   EXPECT_EQ(files("whole").count("rows-00002.parquet"), 1u);
 }
 
-TEST_F(Resume, ASignalStopsItForNow) {
+TEST_F(Resume, AStoppedRunResumesToTheSameBytes) {
   const std::string more = to("out") + " --set engine.window=1 --set method.max_value_tokens=60";
   Running job(command(more) + " 2>" + scratch_.path("err"), stop_at_group(2));
   ASSERT_TRUE(job.stopped());
@@ -168,7 +168,7 @@ TEST_F(Resume, ASignalStopsItForNow) {
   EXPECT_NE(changed.err.find("the corpus grew: corpus.jsonl grew from"), std::string::npos) << changed.err;
 }
 
-TEST_F(Resume, RecordsOfAWindowAreSafeBeforeItIsComplete) {
+TEST_F(Resume, RecordsAreCommittedBeforeTheirWindowIsComplete) {
   // One window, and long answers one after the other.
   const std::string more = " --set engine.window=100000 --set method.max_value_tokens=400";
   ASSERT_EQ(run_sheaf(scratch_, command(to("whole") + more)).exit_code, 1);
@@ -189,7 +189,7 @@ TEST_F(Resume, RecordsOfAWindowAreSafeBeforeItIsComplete) {
   EXPECT_EQ(files("out"), files("whole"));
 }
 
-TEST_F(Resume, AFileThatMayNotGrowIsAFullDisk) {
+TEST_F(Resume, AFileSizeLimitIsReportedAsAFullDisk) {
   ASSERT_EQ(run_sheaf(scratch_, command(to("whole"))).exit_code, 1);
   // No file may reach the size of the largest, so that some groups are committed before.
   uintmax_t most = 0;

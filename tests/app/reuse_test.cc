@@ -14,7 +14,7 @@ using test::Ran;
 using test::run_sheaf;
 using test::Running;
 
-class Reused : public testing::Test {
+class ReusedAnswers : public testing::Test {
  protected:
   void SetUp() override { model_ = test::make_tiny_model(scratch_); }
 
@@ -66,7 +66,7 @@ class Reused : public testing::Test {
   std::string model_, note_;
 };
 
-TEST_F(Reused, NightsOfEditsGiveTheRowsOfAFullRun) {
+TEST_F(ReusedAnswers, RepeatedEditsGiveTheRowsOfAFullRun) {
   int kinds = 0;
   for (const std::string method : {"name: hpd, documents: 3", "name: hpd, values: positional, documents: 2",
                                    "name: prefix", "name: hpd, temperature: 1, seed: 4"}) {
@@ -118,7 +118,7 @@ TEST_F(Reused, NightsOfEditsGiveTheRowsOfAFullRun) {
   }
 }
 
-TEST_F(Reused, AnAttributeAskedForAloneCostsOnlyItself) {
+TEST_F(ReusedAnswers, AnAddedAttributeIsDecodedAlone) {
   std::vector<Product> products;
   for (int i = 0; i < 20; ++i) products.push_back({i, i % 2 ? "tea" : "shoe", fmt::format("Item {}", i), 0});
   write_corpus(products);
@@ -144,7 +144,7 @@ TEST_F(Reused, AnAttributeAskedForAloneCostsOnlyItself) {
   EXPECT_NE(verified.out.find("1.0000"), std::string::npos) << verified.out;
 }
 
-TEST_F(Reused, AttributesAloneAreRefusedWhereOthersCount) {
+TEST_F(ReusedAnswers, AttributesAloneAreRefusedWhereOthersCount) {
   write_corpus({{0, "tea", "Green tea", 1}});
   write_schema({{"tea", {"Brand"}}});
   const std::string command = "plan " + job() + " --set task.list_attributes=false --set ";
@@ -158,7 +158,7 @@ TEST_F(Reused, AttributesAloneAreRefusedWhereOthersCount) {
   }
 }
 
-TEST_F(Reused, EqualDocumentsAreDecodedOnce) {
+TEST_F(ReusedAnswers, EqualDocumentsAreDecodedOnce) {
   std::vector<Product> products;
   for (int i = 0; i < 60; ++i) products.push_back({i, "tea", i % 3 ? "Green tea" : "Black tea", 0});
   write_corpus(products);
@@ -169,7 +169,7 @@ TEST_F(Reused, EqualDocumentsAreDecodedOnce) {
   EXPECT_EQ(report["reused"], 116);
 }
 
-TEST_F(Reused, OtherSettingsAreToldAndNothingIsTaken) {
+TEST_F(ReusedAnswers, OtherSettingsAreNamedAndReuseNothing) {
   write_corpus({{0, "tea", "Green tea", 1}, {1, "tea", "Black tea", 1}});
   write_schema({{"tea", {"Brand", "Weight"}}});
   job();
@@ -196,7 +196,7 @@ TEST_F(Reused, OtherSettingsAreToldAndNothingIsTaken) {
   EXPECT_NE(note_.find("answers.table is damaged; every answer is decoded"), std::string::npos) << note_;
 }
 
-TEST_F(Reused, WhatCannotBeReusedIsRefused) {
+TEST_F(ReusedAnswers, WhatCannotBeReusedIsRefused) {
   write_corpus({{0, "tea", "Green tea", 1}});
   write_schema({{"tea", {"Brand"}}});
   const std::string command = "run " + job() + " --quiet --reuse ";
@@ -211,7 +211,7 @@ TEST_F(Reused, WhatCannotBeReusedIsRefused) {
   EXPECT_NE(joint.err.find("method.stacking: isolated"), std::string::npos) << joint.err;
 }
 
-TEST_F(Reused, AKilledRunKeepsWhatItHadAndGoesOn) {
+TEST_F(ReusedAnswers, AKilledRunKeepsItsAnswersAndResumes) {
   std::vector<Product> products;
   for (int i = 0; i < 1500; ++i) products.push_back({i, "tea", "Tea number " + std::to_string(i % 1000), 0});
   write_corpus(products);
@@ -228,7 +228,7 @@ TEST_F(Reused, AKilledRunKeepsWhatItHadAndGoesOn) {
   EXPECT_EQ(rows("again"), rows("full"));
 }
 
-TEST_F(Reused, ASessionEndsAtItsLimitAndTheNextGoesOn) {
+TEST_F(ReusedAnswers, ASessionEndsAtItsLimitAndTheNextResumes) {
   std::vector<Product> products;
   for (int i = 0; i < 600; ++i) products.push_back({i, "tea", "Tea number " + std::to_string(i), 0});
   write_corpus(products);

@@ -156,7 +156,7 @@ TEST_F(ReviewCommand, ShowsValuesWithTheirDocuments) {
   EXPECT_EQ(page(b + "/review.html")["items"].size(), 4u);
 }
 
-TEST_F(ReviewCommand, OptionsChooseTheSample) {
+TEST_F(ReviewCommand, OptionsSelectTheSample) {
   const std::string run = make_run("out", job(", logprobs: true")), out = scratch_.path("page.html");
   const auto names = [&](const std::string& options) {
     const Ran ran = review(run + " -o " + out + " " + options);
@@ -236,7 +236,7 @@ TEST_F(ReviewCommand, PassesOverRejectedRecordsOfTheSameId) {
   }
 }
 
-TEST_F(ReviewCommand, SaysWhatIsWrong) {
+TEST_F(ReviewCommand, MistakesAreNamed) {
   const std::string run = make_run("out", job());
   expect_refused(scratch_.path("none"), "no such folder");
   std::filesystem::create_directory(scratch_.path("empty"));

@@ -62,7 +62,7 @@ TEST_F(SeqbatchRun, EveryQuestionHasAnAnswerOrANullWithANote) {
   EXPECT_EQ(report["questions"]["asked"], 24);
 }
 
-TEST_F(SeqbatchRun, ValuesToo) {
+TEST_F(SeqbatchRun, EveryAttributeIsInTheRowsAndInParquet) {
   const std::string run = "run -q " + extract() + " --set output.raw=true";
   ASSERT_EQ(run_sheaf(scratch_, run).exit_code, 0);
   for (const json& row : rows()) {
@@ -102,7 +102,7 @@ TEST_F(SeqbatchRun, ADocumentThatIsSplitIsAskedPartByPart) {
   EXPECT_EQ(rows()[0]["answers"].size(), 3u);
 }
 
-TEST_F(SeqbatchRun, IsPlannedEstimatedAndTimed) {
+TEST_F(SeqbatchRun, PlanEstimateAndBenchCountIt) {
   const Ran plan = run_sheaf(scratch_, "plan --json " + ask());
   ASSERT_EQ(plan.exit_code, 0) << plan.err;
   EXPECT_EQ(json::parse(plan.out)["answers"], 12) << "one list a record";

@@ -74,7 +74,7 @@ class Show : public testing::Test {
   TempFolder scratch_;
 };
 
-TEST_F(Show, RowsBesideTheirDocuments) {
+TEST_F(Show, PutsRowsBesideTheirDocuments) {
   run();
   std::map<std::string, json> by_id;
   for (const json& row : rows()) by_id[row["id"]] = row;
@@ -99,7 +99,7 @@ TEST_F(Show, RowsBesideTheirDocuments) {
   EXPECT_NE(some.out, show("--sample 2 --category Tea --seed 9").out);
 }
 
-TEST_F(Show, OnlyRowsWithAValue) {
+TEST_F(Show, FiltersRowsByValue) {
   run("--set method.cut_values=null");
   std::map<std::string, int> expected;
   for (const json& row : rows()) {
@@ -132,7 +132,7 @@ TEST_F(Show, MistakesAreNamed) {
   EXPECT_NE(changed.err.find("changed since"), std::string::npos) << changed.err;
 }
 
-TEST_F(Show, CutValuesAreKeptOrNull) {
+TEST_F(Show, CutValuesAreShownAsKeptOrNull) {
   run();
   run("--set method.cut_values=null --set output.path=" + scratch_.path("null"));
   int cut = 0, kept = 0;
@@ -156,7 +156,7 @@ TEST_F(Show, CutValuesAreKeptOrNull) {
   EXPECT_NE(wrong.err.find("method.cut_values"), std::string::npos) << wrong.err;
 }
 
-TEST_F(Show, TheReportSaysWhatFoundValuesAreWorth) {
+TEST_F(Show, TheReportCountsValuesPerAttribute) {
   run();
   const json whole = report();
   std::map<std::string, json> attributes;
@@ -200,7 +200,7 @@ TEST_F(Show, TheReportSaysWhatFoundValuesAreWorth) {
     EXPECT_NE(page.find(words), std::string::npos) << words;
 }
 
-TEST_F(Show, AnUnfinishedRunAsFarAsItCame) {
+TEST_F(Show, AnUnfinishedRunIsShownAsFarAsItCame) {
   run();
   const std::vector<json> all = rows();
   unfinish(1);

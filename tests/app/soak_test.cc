@@ -7,7 +7,7 @@
 namespace sheaf {
 namespace {
 
-TEST(Soak, ALongCorpusComesOutInOrderAndTakesNoMoreMemory) {
+TEST(Soak, ALongCorpusKeepsItsOrderInConstantMemory) {
   SKIP_UNLESS(!test::kAddressSanitizer, test::Lacking::plain_memory,
               "the address sanitizer's own memory grows");
   const TempFolder scratch;

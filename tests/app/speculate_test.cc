@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 using test::Ran, test::run_sheaf;
 
-class Speculated : public testing::Test {
+class SpeculatedRun : public testing::Test {
  protected:
   std::string job(const std::string& model, const std::string& method) const {
     return scratch_.write("job.yaml", "model: {path: " + model + ", chat: chatml}\ninput: {path: " +
@@ -38,7 +38,7 @@ class Speculated : public testing::Test {
   TempFolder scratch_;
 };
 
-TEST_F(Speculated, AWholeObjectHasTheSameRowsInFewerSteps) {
+TEST_F(SpeculatedRun, AWholeObjectHasTheSameRowsInFewerSteps) {
   NEED_MODEL();
   const std::string standard =
       job(SHEAF_SOURCE_DIR "/build/models/smollm2.gguf", "name: standard, max_value_tokens: 12");
@@ -57,7 +57,7 @@ TEST_F(Speculated, AWholeObjectHasTheSameRowsInFewerSteps) {
   EXPECT_NE(shown.out.find("  guessed  "), std::string::npos) << shown.out << shown.err;
 }
 
-TEST_F(Speculated, RowsOfEveryMethodStayTheSame) {
+TEST_F(SpeculatedRun, RowsOfEveryMethodStayTheSame) {
   const std::string model = test::make_tiny_model(scratch_);
   for (const char* method : {"name: hpd, max_value_tokens: 20", "name: prefix",
                              "name: separate, temperature: 0.7", "name: seqbatch"}) {
@@ -69,7 +69,7 @@ TEST_F(Speculated, RowsOfEveryMethodStayTheSame) {
   }
 }
 
-TEST_F(Speculated, ADraftChangesNoRow) {
+TEST_F(SpeculatedRun, ADraftChangesNoRow) {
   const std::string tiny = test::make_tiny_model(scratch_);
   const std::string draft = " --set \"method.speculate={draft: " + tiny + ", always: true}\"";
   for (const char* method : {"name: standard", "name: hpd, max_value_tokens: 20", "name: prefix",
@@ -91,7 +91,7 @@ TEST_F(Speculated, ADraftChangesNoRow) {
   EXPECT_EQ(json::parse(verified.out)["exact_match"], 1.0);
 }
 
-TEST_F(Speculated, ADraftTakesNoRoomFromPrompts) {
+TEST_F(SpeculatedRun, ADraftTakesNoRoomFromPrompts) {
   const std::string tiny = test::make_tiny_model(scratch_), asked = job(tiny, "name: standard");
   const std::string few = "-q --restart --set engine.kv_memory_gb=";
   // The least memory that holds the prompts, to a tenth.
@@ -104,7 +104,7 @@ TEST_F(Speculated, ADraftTakesNoRoomFromPrompts) {
   EXPECT_TRUE(report("guessed")["tokens"].contains("draft"));
 }
 
-TEST_F(Speculated, ADraftWithOtherTokensIsRefused) {
+TEST_F(SpeculatedRun, ADraftWithOtherTokensIsRefused) {
   NEED_MODEL();
   const std::string tiny = test::make_tiny_model(scratch_);
   const Ran ran = run(job(SHEAF_SOURCE_DIR "/build/models/smollm2.gguf", "name: hpd"), "out",
@@ -123,14 +123,14 @@ TEST_F(Speculated, ADraftWithOtherTokensIsRefused) {
   EXPECT_NE(slow.err.find("does not work with engine.kernels: reference"), std::string::npos) << slow.err;
 }
 
-TEST_F(Speculated, VerifyComparesWithDecodingWithoutIt) {
+TEST_F(SpeculatedRun, VerifyComparesWithDecodingWithoutIt) {
   const std::string asked = job(test::make_tiny_model(scratch_), "name: hpd, speculate: lookup");
   const Ran verified = run_sheaf(scratch_, "verify " + asked + " --json");
   ASSERT_EQ(verified.exit_code, 0) << verified.err;
   EXPECT_EQ(json::parse(verified.out)["exact_match"], 1.0);
 }
 
-TEST_F(Speculated, PlansAndEstimatesDoNotCountIt) {
+TEST_F(SpeculatedRun, PlansAndEstimatesDoNotCountIt) {
   const std::string model = test::make_tiny_model(scratch_);
   const Ran plain = run_sheaf(scratch_, "plan " + job(model, "name: standard"));
   const Ran guessed = run_sheaf(scratch_, "plan " + job(model, "name: standard, speculate: lookup"));

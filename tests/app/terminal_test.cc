@@ -18,7 +18,7 @@ bool has_terminals() {
   if (master < 0) return false;
   const char* name = grantpt(master) == 0 && unlockpt(master) == 0 ? ptsname(master) : nullptr;
   const bool there = name != nullptr && access(name, R_OK | W_OK) == 0;
-  ::close(master);
+  close(master);
   return there;
 }
 
@@ -48,7 +48,7 @@ test::Lacking lacking_terminals() {
                                                   : test::Lacking::terminal_file_system;
 }
 
-TEST(Terminal, ErrorsAreColouredOnlyWhereAPersonWantsIt) {
+TEST(Terminal, ErrorsAreColouredOnlyOnATerminalThatWantsIt) {
   SKIP_UNLESS(has_terminals(), lacking_terminals(), "this machine has no pseudo-terminals");
   const std::string wrong = std::string(SHEAF_BINARY) + " run no/such/job.yaml";
   const std::string coloured = on_terminal("", wrong);
@@ -64,7 +64,7 @@ TEST(Terminal, ErrorsAreColouredOnlyWhereAPersonWantsIt) {
   EXPECT_EQ(piped.find('\033'), std::string::npos) << piped;
 }
 
-TEST(Terminal, ATokenizersTextDoesNotCommandIt) {
+TEST(Terminal, DecodedControlCharactersAreEscaped) {
   SKIP_UNLESS(has_terminals(), lacking_terminals(), "this machine has no pseudo-terminals");
   const TempFolder scratch;
   const std::string model = test::make_tiny_model(scratch);  // a token a byte

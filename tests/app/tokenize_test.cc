@@ -22,25 +22,25 @@ class Tokenize : public ::testing::Test {
   void SetUp() override { NEED_MODEL(); }
 };
 
-TEST_F(Tokenize, LinesOfText) {
+TEST_F(Tokenize, LinesOfTextBecomeIds) {
   EXPECT_EQ(tokenize(model, "The capital of France is Paris.\n\nThe").out,
             "[504, 3575, 282, 4649, 314, 7042, 30]\n[]\n[504]\n");
 }
 
-TEST_F(Tokenize, SpecialTokens) {
+TEST_F(Tokenize, SpecialTokensAreReadUnlessRaw) {
   EXPECT_EQ(tokenize(model, "The<|im_end|>\n").out, "[504, 2]\n");
   EXPECT_EQ(tokenize(model + " --raw", "<|im_end|>\n").out.find("[2]"), std::string::npos);
   EXPECT_EQ(tokenize(model + " --bos --eos", "The\n").out, "[1, 504, 2]\n");
 }
 
-TEST_F(Tokenize, JsonLinesAndBack) {
+TEST_F(Tokenize, JsonLinesAreDecodedBack) {
   const std::string lines = "\"a\\nb\\u0000c\"\n\"\"\n\"<|im_end|> \xC3\xA9\"\n";
   const Ran ids = tokenize(model + " --json-lines", lines);
   EXPECT_EQ(ids.exit_code, 0);
   EXPECT_EQ(tokenize(model + " --decode --json-lines", ids.out).out, lines);
 }
 
-TEST_F(Tokenize, NulAndInvalidBytesAreText) {
+TEST_F(Tokenize, NulAndInvalidBytesAreTokenized) {
   const Ran ids = tokenize(model, std::string("a\0b\xFFz\n", 6));
   EXPECT_EQ(ids.exit_code, 0);
   EXPECT_EQ(tokenize(model + " --decode", ids.out).out, std::string("a\0b\uFFFDz\n", 8));
@@ -56,7 +56,7 @@ TEST_F(Tokenize, ErrorsNameTheLine) {
   EXPECT_NE(range.out.find("49151"), std::string::npos) << range.out;
 }
 
-TEST_F(Tokenize, RefusesWhatIsNoTokenizer) {
+TEST_F(Tokenize, AFileThatIsNoTokenizerIsRefused) {
   EXPECT_EQ(tokenize("no/such/file", "").exit_code, 2);
   const TempFolder folder;
   const Ran other = tokenize(folder.write("x.bin", "hello"), "");

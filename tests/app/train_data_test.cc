@@ -68,7 +68,7 @@ class TrainData : public testing::Test {
   std::string model_;
 };
 
-TEST_F(TrainData, HoldsTheAnswersAsDecodingEndsThem) {
+TEST_F(TrainData, AnswersEndAsDecodingEndsThem) {
   const Ran ran = write();
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_NE(ran.out.find("2 records in 1 prompt, 6 answers to learn"), std::string::npos) << ran.out;
@@ -108,7 +108,7 @@ TEST_F(TrainData, LeavesOutSpansThatTheTextDoesNotHold) {
   EXPECT_EQ(learned(prompts().at(0)), (std::vector<std::string>{" 20,\n", " null,", " \"Elm\""}));
 }
 
-TEST_F(TrainData, UnmentionedMayMeanAbsent) {
+TEST_F(TrainData, UnmentionedAttributesMayCountAsAbsent) {
   ASSERT_EQ(write("--unmentioned-absent").exit_code, 0);
   std::vector<std::string> answers;
   for (const json& prompt : prompts())
@@ -117,7 +117,7 @@ TEST_F(TrainData, UnmentionedMayMeanAbsent) {
   EXPECT_EQ(std::ranges::count(answers, " null,"), 4);
 }
 
-TEST_F(TrainData, WhatAPersonFoundWrongIsNotLearned) {
+TEST_F(TrainData, ValuesMarkedWrongAreLeftOut) {
   scratch_.write("gold.jsonl",
                  R"({"id": 1, "category": "Tea", "gold": {"Brand": "Oak"}, "wrong": {"Weight": [null]}})"
                  "\n");
@@ -138,14 +138,14 @@ TEST_F(TrainData, AWholeObjectIsOneAnswer) {
       << object;
 }
 
-TEST_F(TrainData, PositionalValuesStandInSegmentsOfTheirOwn) {
+TEST_F(TrainData, PositionalValuesHaveTheirOwnSegments) {
   ASSERT_EQ(write("--limit 1", "name: hpd, values: positional").exit_code, 0);
   const json prompt = prompts().at(0);
   ASSERT_EQ(prompt["segment_starts"].size(), 10u);  // instruction, document, four keys and values
   EXPECT_EQ(prompt["abreast"][9], json({3, 5, 7}));
 }
 
-TEST_F(TrainData, RowsOfARunMayBeTaken) {
+TEST_F(TrainData, RowsOfARunMayServeAsAnswers) {
   const std::string rows = scratch_.write(
       "rows.jsonl",
       R"({"id": 2, "category": "Tea", "values": {"Brand": "Ash", "Weight": 7, "Form": "loose", "Notes": null}}
@@ -157,7 +157,7 @@ TEST_F(TrainData, RowsOfARunMayBeTaken) {
   EXPECT_NE(ran.out.find("2 records left out: no right answer is known"), std::string::npos) << ran.out;
 }
 
-TEST_F(TrainData, SaysWhatItCannotDo) {
+TEST_F(TrainData, WhatItCannotDoIsRefusedByName) {
   const auto expect_refusal = [&](const Ran& ran, const std::string& part) {
     EXPECT_EQ(ran.exit_code, 2) << ran.out;
     EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
@@ -210,7 +210,7 @@ TEST_F(TrainData, NeverOverwritesItsCorpus) {
   EXPECT_EQ(over.out, "");
 }
 
-TEST_F(TrainData, CountsARecordOnceInHoweverManyPrompts) {
+TEST_F(TrainData, ARecordInSeveralPromptsIsCountedOnce) {
   const Ran ran = write("--json", "name: separate");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const json end = json::parse(ran.out);
@@ -218,7 +218,7 @@ TEST_F(TrainData, CountsARecordOnceInHoweverManyPrompts) {
   EXPECT_EQ(end["prompts"], 6);
 }
 
-TEST_F(TrainData, WhatATeacherCouldNotSayIsNotLearned) {
+TEST_F(TrainData, AnswersThatTheTeacherCouldNotGiveAreLeftOut) {
   const std::string rows = scratch_.write(
       "rows.jsonl",
       R"({"id": 2, "category": "Tea", "values": {"Brand": "Ash", "Weight": null, "Form": null}, "notes": {"Weight": "not a number"}}

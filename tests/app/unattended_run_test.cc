@@ -14,7 +14,7 @@ using test::run_sheaf;
 using test::Running;
 using test::stop_at_group;
 
-class Night : public testing::Test {
+class UnattendedRun : public testing::Test {
  protected:
   void SetUp() override { model_ = test::make_tiny_model(scratch_); }
 
@@ -47,7 +47,7 @@ class Night : public testing::Test {
   std::string model_;
 };
 
-TEST_F(Night, TheReportCoversEverySession) {
+TEST_F(UnattendedRun, TheReportCoversEverySession) {
   std::string lines;
   for (int i = 0; i < 3000; ++i) lines += i % 100 == 7 ? "{broken\n" : row(i);
   const std::string job = write_job(lines);
@@ -80,7 +80,7 @@ TEST_F(Night, TheReportCoversEverySession) {
   EXPECT_GE(all["tokens"]["computed"], whole["tokens"]["computed"]) << "what was in flight is computed again";
 }
 
-TEST_F(Night, AKilledSessionLeavesRowsUncountedNotLost) {
+TEST_F(UnattendedRun, AKilledSessionLosesCountsButNoRows) {
   std::string lines;
   for (int i = 0; i < 3000; ++i) lines += row(i);
   const std::string job = write_job(lines);
@@ -94,7 +94,7 @@ TEST_F(Night, AKilledSessionLeavesRowsUncountedNotLost) {
   EXPECT_EQ(all["rows_uncounted"].get<int>() + all["rows"].get<int>(), 3000);
 }
 
-TEST_F(Night, ALimitIsNoGuess) {
+TEST_F(UnattendedRun, ProgressUnderALimitShowsTheExactTotal) {
   std::string lines;
   for (int i = 0; i < 60; ++i) lines += row(i);
   const std::string log = scratch_.path("log"), job = write_job(lines);
@@ -103,7 +103,7 @@ TEST_F(Night, ALimitIsNoGuess) {
   EXPECT_EQ(read_text(log).find("about"), std::string::npos) << read_text(log);
 }
 
-TEST_F(Night, TooManyRejectsStopTheJob) {
+TEST_F(UnattendedRun, TooManyRejectsStopTheJob) {
   std::string lines;
   for (int i = 0; i < 400; ++i) lines += i >= 100 && i % 4 == 0 ? "{broken\n" : row(i);
   const std::string job = write_job(lines);
@@ -133,7 +133,7 @@ TEST_F(Night, TooManyRejectsStopTheJob) {
   }
 }
 
-TEST_F(Night, DocumentsOfAnyLength) {
+TEST_F(UnattendedRun, LongDocumentsAreCutSplitOrRejected) {
   std::string text;
   for (int i = 0; i < 2500; ++i) text += "box " + std::to_string(i) + " ";
   const std::string lines = row(0) + row(1, text) + row(2);
@@ -171,7 +171,7 @@ TEST_F(Night, DocumentsOfAnyLength) {
     EXPECT_NE(about.out.find(std::string("\"") + column + "\""), std::string::npos) << about.out;
 }
 
-TEST_F(Night, ACorpusThatChangesMeanwhileIsNoSuccess) {
+TEST_F(UnattendedRun, ACorpusThatChangesDuringARunFailsIt) {
   std::string lines;
   for (int i = 0; i < 3000; ++i) lines += row(i);
   const std::string job = write_job(lines);
@@ -183,14 +183,14 @@ TEST_F(Night, ACorpusThatChangesMeanwhileIsNoSuccess) {
   EXPECT_FALSE(std::filesystem::exists(scratch_.path("out/_SUCCESS")));
 }
 
-TEST_F(Night, RowsDoNotGoAmongTheCorpus) {
+TEST_F(UnattendedRun, AnOutputFolderAmongTheCorpusIsRefused) {
   const std::string job = write_job(row(0));
   const Ran ran = run_sheaf(scratch_, "run " + job + " --set output.path=" + scratch_.path("."));
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_NE(ran.err.find("choose a folder outside it"), std::string::npos) << ran.err;
 }
 
-TEST_F(Night, AChangedModelIsRefused) {
+TEST_F(UnattendedRun, AChangedModelIsRefused) {
   const std::string job = write_job(row(0) + row(1));
   ASSERT_EQ(run_sheaf(scratch_, "run " + job + " --quiet").exit_code, 0);
   std::string weights;
@@ -207,7 +207,7 @@ TEST_F(Night, AChangedModelIsRefused) {
   EXPECT_EQ(run_sheaf(scratch_, "run " + job + " --quiet --restart").exit_code, 0);
 }
 
-TEST_F(Night, MergedShardsHaveOneReport) {
+TEST_F(UnattendedRun, MergedShardsHaveOneReport) {
   std::string lines;
   for (int i = 0; i < 100; ++i) lines += i == 50 ? "{broken\n" : row(i);
   const std::string run = "run " + write_job(lines) + " --quiet --set output.path=";

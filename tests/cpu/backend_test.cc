@@ -280,7 +280,7 @@ INSTANTIATE_TEST_SUITE_P(Cpu, EveryBackend,
                          ::testing::Values(Kind::reference, Kind::quick, Kind::int16, Kind::int8), kind_name);
 
 // More keys than sums of 32 bits could hold. The segments see only themselves, so they cost little.
-TEST(IntAttention, SeventyThousandKeys) {
+TEST(IntAttention, SumsOverSeventyThousandKeysDoNotOverflow) {
   const Model model = make_random_model({.layers = 1, .heads = 2, .kv_heads = 1, .head_dim = 8}, 5);
   std::mt19937 random(9);
   Graph graph;

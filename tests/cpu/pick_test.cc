@@ -207,7 +207,7 @@ TEST(Pick, RivalsAndBiasAreAsTheDefinitionSays) {
   EXPECT_GT(watched, 10);
 }
 
-TEST(Pick, BiasIsDrawnToo) {
+TEST(Pick, SamplingTakesTheNullBias) {
   const std::vector<float> logits{std::log(0.5f), std::log(0.5f)};
   Pick pick = sampled(1, 0.6f);
   EXPECT_EQ(pick_token(logits, pick, {}).token, 1);

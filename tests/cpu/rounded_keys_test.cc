@@ -52,7 +52,7 @@ TEST(RoundedKeys, AreWithinHalfAScale) {
   }
 }
 
-TEST(RoundedKeys, ZerosStayAndWhatIsNoNumberIsNotLost) {
+TEST(RoundedKeys, ZerosStayAndNanPropagates) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   std::vector<std::byte> bytes(static_cast<size_t>(rounded_bytes(8)));
   for (const float odd : {0.0f, NAN, kInfinity, -kInfinity, 1e-45f}) {

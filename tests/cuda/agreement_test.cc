@@ -50,7 +50,7 @@ Job extract_catalog() {
   return job;
 }
 
-TEST(Agreement, TokenByTokenWithTheCpu) {
+TEST(Agreement, LogitsOfEveryTokenAgreeWithTheCpu) {
   NEED_GPU_AND_MODEL();
   const std::string path = "build/models/smollm2.gguf";
   const Model model = load_model(path);
@@ -91,7 +91,7 @@ TEST(Agreement, TokenByTokenWithTheCpu) {
 // tokens, to 0.91 and 0.945.
 const std::string kShort = " --set method.max_value_tokens=8";
 
-TEST(Agreement, CudaAnswersAsTheCpu) {
+TEST(Agreement, AnswersAgreeWithTheCpu) {
   NEED_GPU_AND_MODEL();
   const TempFolder scratch;
   for (const auto& [job, answers] : {std::pair{"configs/ask.yaml", 154}, {"configs/demo.yaml", 346}}) {

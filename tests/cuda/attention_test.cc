@@ -329,7 +329,7 @@ TEST(Attention, KeepsSmallWeightsAndLongSums) {
   }
 }
 
-TEST(Attention, TakesEveryLengthOfARun) {
+TEST(Attention, TakesRunsOfEveryLength) {
   NEED_GPU();
   std::mt19937 random(13);
   for (int32_t rows : {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257}) {

@@ -184,7 +184,7 @@ TEST(CudaBackend, ConstrainedAnswersStayInTheirTrie) {
 }
 
 /// The second best, a watched token and its bias, in rows that are read four at a time and in others.
-TEST(CudaBackend, PicksKnowTheirRivals) {
+TEST(CudaBackend, PicksReportTheirRivals) {
   NEED_GPU();
   const auto trie = std::make_shared<AnswerTrie>(std::vector<Tokens>{{5, 6}, {5, 8, 9}, {11}, {20, 21}}, 0);
   for (const int32_t vocab : {61, 500, 9000})
@@ -210,7 +210,7 @@ TEST(CudaBackend, PicksKnowTheirRivals) {
       }
 }
 
-TEST(CudaBackend, ListsOfAllowedTokensMayBeLong) {
+TEST(CudaBackend, LongListsOfAllowedTokensAreObeyed) {
   NEED_GPU();
   const RandomModelShape shape{.vocab = 9001};
   const Model model = make_random_model(shape, 7);

@@ -11,7 +11,7 @@ namespace {
 using nlohmann::json;
 using test::run_sheaf;
 
-TEST(SeveralEngines, GiveTheRowsOfOne) {
+TEST(SeveralEngines, GiveTheRowsOfOneEngine) {
   NEED_HOPPER();
   NEED_MODEL();
   const TempFolder scratch;

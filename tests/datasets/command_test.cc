@@ -11,7 +11,7 @@ namespace {
 using nlohmann::json;
 using test::run_sheaf;
 
-TEST(ConvertCommand, SaysWhatItWrote) {
+TEST(ConvertCommand, PrintsWhatItWrote) {
   const TempFolder scratch;
   const std::string in = scratch.write("dev.json", sample("squad").text), out = scratch.path("c.parquet");
   const auto ran = run_sheaf(scratch, "convert squad " + in + " " + out);
@@ -31,7 +31,7 @@ TEST(ConvertCommand, BrokenEntriesAreExitCodeOneAndNamed) {
   EXPECT_NE(ran.out.find("; left out 1 broken entry"), std::string::npos) << ran.out;
 }
 
-TEST(ConvertCommand, ABookIsNoDataset) {
+TEST(ConvertCommand, ABookIsNotTakenForADataset) {
   const TempFolder scratch;
   const std::string squad = scratch.write("dev.json", sample("squad").text);
   const auto ran =

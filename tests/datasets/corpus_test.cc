@@ -51,7 +51,7 @@ TEST(DatasetCorpus, MultipleChoiceHasItsOptions) {
             (std::vector<std::string>{"dry", "hot", "wet", "windy"}));
 }
 
-TEST(DatasetCorpus, ProductsHaveTheirNumberForAnId) {
+TEST(DatasetCorpus, ProductsHaveTheirNumberAsId) {
   const TempFolder folder;
   Job job;
   job.file = "job.yaml";

@@ -82,7 +82,7 @@ test::Answers score_all(Backend& backend, const std::vector<RecordParts>& record
   return best;
 }
 
-TEST(Options, TheLikeliestIsTaken) {
+TEST(AnswerOptions, TheLikeliestIsTaken) {
   for (uint32_t seed = 0; seed < 12; ++seed) {
     const Model model = test::make_random_model({}, seed);
     const auto options = random_options(seed);
@@ -106,7 +106,7 @@ TEST(Options, TheLikeliestIsTaken) {
   }
 }
 
-TEST(Options, ThoseThatCannotWinAreDropped) {
+TEST(AnswerOptions, OptionsThatCannotWinAreDropped) {
   const Model model = test::make_random_model({}, 3);
   const auto records = make_records(3, random_options(3));
   const auto backend = make_reference_backend(model);

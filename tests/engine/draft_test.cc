@@ -56,7 +56,7 @@ TEST(Draft, EveryMethodGivesTheSameAnswers) {
   EXPECT_LT(smaller.accepted_tokens, smaller.proposed_tokens / 4);
 }
 
-TEST(Draft, ItselfIsAlwaysRightWhereGreedy) {
+TEST(Draft, TheModelAsItsOwnDraftIsAlwaysRight) {
   for (const int kind : {0, 2, 7}) {
     const Model model = make_random_model({}, 5);
     const auto backend = make_quick_backend(model, 2), same = make_quick_backend(model, 1);
@@ -163,9 +163,9 @@ TEST(DraftPay, RoundsTakeWhatWasMeasured) {
   EXPECT_DOUBLE_EQ(pay.round_seconds(4, 0.01), 0.003);
 }
 
-class Asking : public testing::Test {
+class DraftQuestions : public testing::Test {
  protected:
-  Asking() { stack_.slots[0].max_tokens = 100; }
+  DraftQuestions() { stack_.slots[0].max_tokens = 100; }
   /// How many tokens the draft proposes for one answer where steps of 1 and of 64 tokens take so long.
   size_t proposed(double one, double many) {
     const StopRules rules(100, {3, 7});
@@ -186,7 +186,7 @@ class Asking : public testing::Test {
   Stack stack_ = std::move(test::random_stacks(5, 0)[0]);
 };
 
-TEST_F(Asking, TheDraftIsAskedOnlyWhereFurtherTokensCostLittle) {
+TEST_F(DraftQuestions, TheDraftIsAskedOnlyWhereFurtherTokensCostLittle) {
   EXPECT_GT(proposed(10, 10.1), 0u);
   const int64_t before = draft_.tokens();
   EXPECT_EQ(proposed(10, 640), 0u);

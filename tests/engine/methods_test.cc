@@ -155,7 +155,7 @@ std::vector<Tokens> decode_dense(const Model& model, const Stack& stack, const T
   return answers;
 }
 
-TEST(HpdPositional, EqualsADenseMaskTransformer) {
+TEST(HpdPositional, EqualsATransformerWithADenseMask) {
   int64_t tokens = 0, differ_from_tree = 0;
   for (uint32_t seed = 0; seed < 12; ++seed) {
     const bool joint = seed % 2 == 0;
@@ -185,7 +185,7 @@ TEST(HpdPositional, EqualsADenseMaskTransformer) {
   EXPECT_GT(differ_from_tree, 20) << "values that see other values should differ from independent ones";
 }
 
-TEST(Ape, EqualsADenseMaskTransformer) {
+TEST(Ape, EqualsATransformerWithADenseMask) {
   int64_t tokens = 0;
   for (uint32_t seed = 0; seed < 8; ++seed) {
     const Model model = make_random_model({}, 200 + seed);
@@ -244,7 +244,7 @@ TEST(Engine, RefusesAStackLargerThanThePool) {
   EXPECT_FALSE(engine.fits(stacks[0]));
 }
 
-TEST(Engine, HoldsNoMorePromptsThanAllowed) {
+TEST(Engine, RunsNoMorePromptsAtOnceThanAllowed) {
   const Model model = make_random_model({}, 2);
   for (const int kind : {0, 2}) {
     const auto stacks = test::random_stacks(2, kind);

@@ -98,7 +98,7 @@ Answers run(Backend& backend, const std::vector<RecordParts>& records, const Job
   return decode(backend, std::move(stacks), options, stats);
 }
 
-TEST(Pced, IsThePapersEquations) {
+TEST(Pced, EqualsThePapersEquations) {
   int64_t tokens = 0, differ = 0;
   for (uint32_t seed = 0; seed < 9; ++seed) {
     const Model model = make_random_model({}, 300 + seed);

@@ -110,7 +110,7 @@ TEST(Spans, AreTheSameInEveryPacking) {
   EXPECT_GT(copied, 100);
 }
 
-TEST(Spans, OfEveryMethod) {
+TEST(Spans, EveryMethodCopiesFromTheDocument) {
   int copied = 0;
   for (uint32_t seed = 10; seed < 14; ++seed) {
     for (const ValueSight values : {ValueSight::independent, ValueSight::positional})
@@ -212,7 +212,7 @@ struct Splitting {
   Plan plan;
 };
 
-TEST(Spans, OfASplitDocumentStandInItsParts) {
+TEST(Spans, OfASplitDocumentLieInItsParts) {
   Copying copying(3);
   Splitting(*copying.tokenizer, "first", copying).check_parts();
 }
@@ -236,7 +236,7 @@ TEST(Spans, PartsWhosePlaceIsNotKnownShareTheirAnswers) {
   }
 }
 
-TEST(Spans, OnlyOfDocumentsInPromptsAreAnswersMade) {
+TEST(Spans, AnswersAreBuiltOnlyForDocumentsInPrompts) {
   Copying copying(3);
   const Splitting splitting(*copying.tokenizer, "first", copying);
   int made = 0;

@@ -80,7 +80,7 @@ TEST(Training, SeesWhatDecodingSees) {
 }
 
 /// Figure 3 of the HPD paper: values see earlier values up to their own step, keys see none.
-TEST(Training, PositionalValuesAreFigureThree) {
+TEST(Training, PositionalValuesSeeWhatFigure3OfThePaperShows) {
   auto records = test::make_random_records({.records = 1, .questions = 3, .max_tokens = 4}, 5);
   std::vector<Stack> stacks;
   build_positional(records, false, stacks);

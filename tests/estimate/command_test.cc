@@ -115,7 +115,7 @@ TEST(EstimateCommand, LengthsStandInForDataThatIsNotThere) {
   EXPECT_GT(with["tokens_one_prompt_per_question"], without["tokens_one_prompt_per_question"]);
 }
 
-TEST(EstimateCommand, ALongRowOfACorpusIsSaidAndLeftOut) {
+TEST(EstimateCommand, ATooLongRowIsNamedAndLeftOut) {
   const TempFolder scratch;
   const std::string line = R"({"text":"A red cup of tea.","q":["Which colour?"]})";
   const std::string corpus =
@@ -156,7 +156,7 @@ TEST(EstimateCommand, AnswersAreAsLongAsTheirOptionsAndLimitsSay) {
       4.0 / 3, 1e-9);
 }
 
-TEST(EstimateCommand, NothingIsSaidOfFreeAnswersWhereThereAreNone) {
+TEST(EstimateCommand, FreeAnswersAreMentionedOnlyWhereThereAreSome) {
   const TempFolder scratch;
   const std::string corpus = scratch.write(
       "c.jsonl", R"({"text":"A red cup.","q":[{"question":"Colour?","options":["red","blue"]}]})"
@@ -166,7 +166,7 @@ TEST(EstimateCommand, NothingIsSaidOfFreeAnswersWhereThereAreNone) {
   EXPECT_EQ(result["notes"].dump().find("free answers"), std::string::npos) << result["notes"].dump();
 }
 
-TEST(EstimateCommand, PricesAreTheListsAndTheJobs) {
+TEST(EstimateCommand, PricesComeFromTheListAndFromTheJob) {
   const TempFolder scratch;
   const std::string corpus = scratch.write("c.jsonl", R"({"text":"A red cup.","q":["Which colour?"]})"
                                                       "\n");
@@ -192,7 +192,7 @@ TEST(EstimateCommand, PricesAreTheListsAndTheJobs) {
   EXPECT_NE(table.out.find("h200: 1 of the 8 devices of AWS p5en.48xlarge"), std::string::npos) << table.out;
 }
 
-TEST(EstimateCommand, TheJobsPriceIsThatOfTheDeviceItNames) {
+TEST(EstimateCommand, TheJobsPriceAppliesToTheDeviceItNames) {
   const TempFolder scratch;
   const std::string corpus = scratch.write("c.jsonl", R"({"text":"A red cup.","q":["Which colour?"]})"
                                                       "\n");
@@ -235,7 +235,7 @@ TEST(EstimateCommand, OldPricesAreWarnedOf) {
   EXPECT_EQ(read_text(scratch.path("page.html")).find("Warning"), std::string::npos);
 }
 
-TEST(EstimateCommand, APageForAManager) {
+TEST(EstimateCommand, WritesAPageForReaders) {
   const TempFolder scratch;
   const auto ran =
       run_sheaf(scratch,
@@ -262,7 +262,7 @@ TEST(EstimateCommand, APageForAManager) {
   EXPECT_NE(read_text(scratch.path("page.html")).find("<polyline"), std::string::npos);
 }
 
-TEST(EstimateCommand, CountsAreWholeAndMemoryIsTheDevices) {
+TEST(EstimateCommand, CountsAreWholeNumbersAndMemoryIsThatOfTheDevice) {
   const TempFolder scratch;
   const json result =
       estimate_of(scratch,
@@ -281,7 +281,7 @@ TEST(EstimateCommand, CountsAreWholeAndMemoryIsTheDevices) {
   EXPECT_EQ(result["cases"][1]["documents"], 4);
 }
 
-TEST(EstimateCommand, ASweepOverModelsNeedsNoOther) {
+TEST(EstimateCommand, ASweepOverModelsNeedsNoModelOption) {
   const TempFolder scratch;
   const json result =
       estimate_of(scratch, "--sweep model=qwen3-8b,qwen3-1.7b --document-tokens 100 --hardware h100");
@@ -319,7 +319,7 @@ TEST(EstimateCommand, RequestsAndSchemasAreEstimatedToo) {
   EXPECT_GT(objects["seconds"]["decode"], values["seconds"]["decode"]);
 }
 
-TEST(EstimateCommand, SeveralDocumentsAreComparedAsOneAndAsChains) {
+TEST(EstimateCommand, SeveralDocumentsAreEstimatedAsOneAndAsChains) {
   const TempFolder scratch;
   const std::string corpus = scratch.write(
       "c.jsonl",
@@ -337,7 +337,7 @@ TEST(EstimateCommand, SeveralDocumentsAreComparedAsOneAndAsChains) {
   EXPECT_EQ(result["cases"][0]["tokens_an_answer"], 4);
 }
 
-TEST(EstimateCommand, LengthsOfSeveralDocumentsARow) {
+TEST(EstimateCommand, LengthsOfSeveralDocumentsPerRecordAreTaken) {
   const TempFolder scratch;
   const std::string hotpotqa =
       "configs/hotpotqa.yaml --model qwen3-8b --hardware h200 --rows 200 --document-tokens 100 ";

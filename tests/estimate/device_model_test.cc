@@ -40,7 +40,7 @@ TEST(StepCounts, PicksCanBeFew) {
   EXPECT_EQ(batch.picks.front().row, 97);
 }
 
-TEST(Search, FindsTheLeast) {
+TEST(Search, FindsTheMinimum) {
   const auto found = least({1, 1, 1}, [](const std::vector<double>& x) {
     const double a = x[0] - 3, b = x[1] - 0.02, c = x[2];
     return a * a + 1e4 * b * b + c * c;

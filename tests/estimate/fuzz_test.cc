@@ -11,7 +11,7 @@ namespace {
 
 using test::MadeUpDevice;
 
-TEST(FuzzEstimate, Calibrations) {
+TEST(FuzzEstimate, CalibrationsAreReadOrRefused) {
   const TempFolder folder;
   const std::string good = calibration_text(MadeUpDevice::calibration());
   fuzz_target("calibration", {good}, kJsonWords, [&](const std::string& text) {
@@ -20,7 +20,7 @@ TEST(FuzzEstimate, Calibrations) {
   });
 }
 
-TEST(FuzzEstimate, HardwareLists) {
+TEST(FuzzEstimate, HardwareListsAreReadOrRefused) {
   const TempFolder folder;
   folder.write("c.json", calibration_text(MadeUpDevice::calibration()));
   const std::string good =

@@ -79,7 +79,7 @@ TEST(PredictedTime, SumsTheStepsOfAnEngine) {
   EXPECT_NEAR(seconds_of(3), 3 * one, 1e-9);
 }
 
-TEST(PlanMemory, WeightsAndPoolAsTheEngineTakesThem) {
+TEST(PlanMemory, HoldsWeightsAndPoolOfTheEngine) {
   Hardware hardware;
   hardware.memory = 141e9;
   const MemoryPlan plan = plan_memory({"qwen3-8b", shape_by_name("qwen3-8b"), &hardware});
@@ -92,7 +92,7 @@ TEST(PlanMemory, WeightsAndPoolAsTheEngineTakesThem) {
   EXPECT_TRUE(plan_memory({"qwen3-14b", shape_by_name("qwen3-14b"), &hardware}).fits());
 }
 
-TEST(PlanMemory, KeysAndRowsAsTheBackendsHaveThem) {
+TEST(PlanMemory, CountsKeysAndRowsAsTheBackendsDo) {
   Hardware gpu, cpu;
   gpu.memory = cpu.memory = 141e9;
   cpu.gpu = false;

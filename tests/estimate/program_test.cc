@@ -80,7 +80,7 @@ TEST(EstimateCommand, SweepsWriteATableAndAPage) {
   EXPECT_NE(ran.out.find("####################"), std::string::npos) << ran.out;
 }
 
-TEST(EstimateCommand, RefusesWithAReason) {
+TEST(EstimateCommand, WrongOptionsAreRefusedWithAReason) {
   const TempFolder scratch;
   const auto says = [&](const std::string& arguments, const std::string& text) {
     const auto ran = run_sheaf(scratch, "estimate " + arguments);
@@ -102,7 +102,7 @@ TEST(EstimateCommand, RefusesWithAReason) {
   says("--model qwen3-8b --document-tokens 1e7 --questions 1e4 --answer-tokens 1e5", "too many to make up");
 }
 
-TEST(EstimateCommand, RefusesASweepOfNothingAndLateFaultsEarly) {
+TEST(EstimateCommand, EmptySweepsAndLateFaultsAreRefusedFirst) {
   const TempFolder scratch;
   const auto says = [&](const std::string& arguments, const std::string& text) {
     const auto ran = run_sheaf(scratch, "estimate " + arguments);
@@ -124,7 +124,7 @@ TEST(EstimateCommand, RefusesASweepOfNothingAndLateFaultsEarly) {
   EXPECT_NE(many.out.find("rows      1,000,000,000,000\n"), std::string::npos) << many.out;
 }
 
-TEST(EstimateCommand, RefusesWhatIsNoLength) {
+TEST(EstimateCommand, WrongLengthsAreRefused) {
   const TempFolder scratch;
   for (const char* option :
        {"--document-tokens", "--answer-tokens", "--questions", "--question-tokens", "--instruction-tokens"})

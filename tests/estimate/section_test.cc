@@ -54,7 +54,7 @@ TEST_F(EstimateSection, IsReadStrictlyByEveryCommand) {
   EXPECT_TRUE(says(refusal("estimate: {sweep: {documents: []}}\n"), "empty list"));
 }
 
-TEST_F(EstimateSection, IsNoPartOfWhatARunIs) {
+TEST_F(EstimateSection, IsNotPartOfTheFingerprint) {
   const auto print = [&](const std::string& more) {
     return job_fingerprint(read_job(job(more), {}), false, Shard{});
   };
@@ -83,7 +83,7 @@ TEST_F(EstimateSection, TheCommandLineWins) {
   EXPECT_EQ(own.sweep[0].key, "devices");
 }
 
-TEST_F(EstimateSection, IsWhatTheCommandIsAsked) {
+TEST_F(EstimateSection, GivesTheCommandItsOptions) {
   const TempFolder scratch;
   const std::string file =
       job("estimate: {model: qwen3-8b, rows: 5000, statistics: {document_tokens: 100, questions: 3}, "

@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 using test::run_sheaf;
 
-TEST(EstimatedShards, AreRoundsOfDevicesPlusWhatIsAssumed) {
+TEST(EstimatedShards, TakeRoundsOfDevicesPlusAssumedStarts) {
   const TempFolder scratch;
   const std::string command =
       "estimate --model qwen3-1.7b --document-tokens 120 --questions 8 --instruction-tokens 60 --records "

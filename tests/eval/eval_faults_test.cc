@@ -118,7 +118,7 @@ class JudgedEvalFaults : public EvalFaults {
   Folder expected_;
 };
 
-TEST_F(JudgedEvalFaults, EveryOperationMayFailOrBeTheLast) {
+TEST_F(JudgedEvalFaults, ResumesAfterAFaultAtEveryOperation) {
   TriedStates tried;
   for (FaultKind kind : kKinds) {
     int faults = 0;
@@ -137,7 +137,7 @@ TEST_F(JudgedEvalFaults, EveryOperationMayFailOrBeTheLast) {
   }
 }
 
-TEST_F(JudgedEvalFaults, PowerMayFailAtEveryOperation) {
+TEST_F(JudgedEvalFaults, ResumesAfterPowerLossAtEveryOperation) {
   TriedStates tried;
   int losses = 0;
   for (bool done = false; !done; ++losses) {
@@ -170,7 +170,7 @@ json untimed(json table) {
   return table;
 }
 
-TEST_F(JudgedEvalFaults, TheProgramMayBeKilledAtRandomMoments) {
+TEST_F(JudgedEvalFaults, ResumesAfterKillsAtRandomMoments) {
   std::filesystem::remove_all(out());
   std::mt19937 random(1);
   int kills = 0;
@@ -197,14 +197,14 @@ TEST_F(JudgedEvalFaults, TheProgramMayBeKilledAtRandomMoments) {
     }
 }
 
-TEST_F(JudgedEvalFaults, OneProcessAtATime) {
+TEST_F(JudgedEvalFaults, ASecondProcessIsRefused) {
   const auto lock = real_files().lock(out());
   const Ran ran = run_sheaf(scratch_, "eval " + scratch_.path("eval.yaml"));
   EXPECT_EQ(ran.exit_code, 75);
   EXPECT_NE(ran.err.find("another process is using this folder"), std::string::npos) << ran.err;
 }
 
-TEST_F(JudgedEvalFaults, TheJudgeIsAskedAgainWhereValuesAreOthers) {
+TEST_F(JudgedEvalFaults, TheJudgeIsAskedAgainWhereValuesChanged) {
   const std::string requests = out("tiny/teas/hpd/judge/requests.jsonl"),
                     judged = out("tiny/teas/hpd/judge/run/journal"),
                     rows = out("tiny/teas/hpd/rows-00000.jsonl");
@@ -226,7 +226,7 @@ TEST_F(JudgedEvalFaults, TheJudgeIsAskedAgainWhereValuesAreOthers) {
   EXPECT_NE(read_text(judged), journal);
 }
 
-TEST_F(JudgedEvalFaults, AReportThatIsNotWholeIsRefused) {
+TEST_F(JudgedEvalFaults, AnIncompleteReportIsRefused) {
   for (const std::string path : {"tiny/teas/hpd/report.json", "tiny/teas/hpd/judge/run/report.json"}) {
     const auto refused = [&] {
       const Ran ran = run_sheaf(scratch_, "eval " + scratch_.path("eval.yaml"));
@@ -289,7 +289,7 @@ class TimedEvalFaults : public EvalFaults {
   }
 };
 
-TEST_F(TimedEvalFaults, EveryOperationMayFailOrBeTheLast) {
+TEST_F(TimedEvalFaults, ResumesAfterAFaultAtEveryOperation) {
   TriedStates tried;
   for (FaultKind kind : kKinds) {
     int faults = 0;
@@ -308,7 +308,7 @@ TEST_F(TimedEvalFaults, EveryOperationMayFailOrBeTheLast) {
   }
 }
 
-TEST_F(TimedEvalFaults, PowerMayFailAtEveryOperation) {
+TEST_F(TimedEvalFaults, ResumesAfterPowerLossAtEveryOperation) {
   TriedStates tried;
   int losses = 0;
   for (bool done = false; !done; ++losses) {
@@ -333,7 +333,7 @@ TEST_F(TimedEvalFaults, ThereIsATableWhereNothingCouldBeMeasured) {
   EXPECT_EQ(ran.out.find("Measured on"), std::string::npos) << ran.out;
 }
 
-TEST_F(TimedEvalFaults, WhatIsNoMeasurementIsMeasuredAgain) {
+TEST_F(TimedEvalFaults, DamagedTimingsAreMeasuredAgain) {
   ASSERT_EQ(evaluate(quick_files()), 0);
   const std::string path = "out/tiny/b2/ippd/timing.json", timing = read_text(scratch_.path(path));
   std::vector<std::string> damaged = {"", timing.substr(0, timing.size() / 2),

@@ -61,7 +61,7 @@ class EvalCommand : public testing::Test {
   std::string model_;
 };
 
-TEST_F(EvalCommand, SomebodysTablesAreNeverReplaced) {
+TEST_F(EvalCommand, TablesOfOthersAreNeverReplaced) {
   std::filesystem::create_directory(scratch_.path("out"));
   scratch_.write("out/table.csv", "mine");
   for (const char* more : {"", " --restart"}) {
@@ -78,7 +78,7 @@ TEST_F(EvalCommand, SomebodysTablesAreNeverReplaced) {
   EXPECT_EQ(run_sheaf(scratch_, command()).exit_code, 0);
 }
 
-TEST_F(EvalCommand, TheTableSaysWhatScoreSays) {
+TEST_F(EvalCommand, TheTableHoldsTheFiguresOfScore) {
   const Ran ran = run_sheaf(scratch_, command() + " --json --log-samples");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const json table = json::parse(ran.out);
@@ -172,7 +172,7 @@ TEST_F(EvalCommand, DifferencesAreShownSideBySide) {
   EXPECT_NE(unknown.err.find("did you mean \"wild\""), std::string::npos) << unknown.err;
 }
 
-TEST_F(EvalCommand, ASignalStopsItForNow) {
+TEST_F(EvalCommand, AStoppedEvaluationResumes) {
   const std::string more = " --set engine.window=1 --set method.max_value_tokens=200";
   const std::string line = command() + more + " --quiet";
   test::Running evaluation(line + " 2>/dev/null", test::stop_at_group(1));
@@ -216,7 +216,7 @@ TEST_F(EvalCommand, MistakesAreFoundBeforeAnythingRuns) {
   EXPECT_FALSE(std::filesystem::exists(scratch_.path("out")));
 }
 
-TEST_F(EvalCommand, OtherRunsAreLeftAlone) {
+TEST_F(EvalCommand, ARunOfOtherSettingsIsRefusedBeforeAnythingRuns) {
   ASSERT_EQ(run_sheaf(scratch_, command() + " -q --method packed").exit_code, 0);
   const Ran ran = run_sheaf(scratch_, command() + " --limit 3");
   EXPECT_EQ(ran.exit_code, 2);
@@ -231,7 +231,7 @@ TEST_F(EvalCommand, OtherRunsAreLeftAlone) {
   EXPECT_EQ(run_sheaf(scratch_, command() + " --limit 3 --restart -q").exit_code, 0);
 }
 
-TEST_F(EvalCommand, ThePaperStandsBesideUs) {
+TEST_F(EvalCommand, FiguresOfAPaperAreShownBesideOurs) {
   const Ran ran =
       run_sheaf(scratch_, command(std::string(kMethods) +
                                   "paper: {table: 'P, table 1', scale: {boxes: 100}, rows: [{model: tiny, "
@@ -305,7 +305,7 @@ TEST(EvalJudge, RepliesAreCounted) {
   EXPECT_NEAR(*judged.llm_f1, 2.0 / 3, 1e-12) << "precision 2 of 3, recall 2 of 3";
 }
 
-TEST(EvalConfigs, AllAreRightWithoutModelsAndData) {
+TEST(EvalConfigs, AreReadWithoutModelsAndData) {
   const TempFolder scratch;
   int files = 0;
   for (const char* folder : {"configs/eval", "configs/papers"})
@@ -337,7 +337,7 @@ TEST_F(EvalCommand, AMetricThatDoesNotFitIsRefusedBeforeTheFirstRun) {
   EXPECT_FALSE(std::filesystem::exists(scratch_.path("out/tiny")));
 }
 
-TEST_F(EvalCommand, AModelMayBeSetOnOneDataset) {
+TEST_F(EvalCommand, AModelMaySetKeysOnOneDataset) {
   const std::string command_of = command();
   const std::string file = scratch_.path("eval.yaml");
   std::string text = read_text(file);

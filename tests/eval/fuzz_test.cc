@@ -7,7 +7,7 @@
 namespace sheaf {
 namespace {
 
-TEST(FuzzEval, Files) {
+TEST(FuzzEval, EvaluationFilesAreReadOrRefused) {
   const TempFolder folder;
   const std::string job = folder.write("job.yaml",
                                        "model: {path: none}\ninput: {path: none.json, format: squad}\n"

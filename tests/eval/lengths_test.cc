@@ -148,7 +148,7 @@ TEST_F(EvalLengthsCommand, ADraftIsTimedWithAGivenShareOfRightTokens) {
   refused("{name: ippd, accepted: 0.5, speculate: {draft: qwen3-1.9b}}", "did you mean \"qwen3-1.7b\"?");
 }
 
-TEST_F(EvalLengthsCommand, WhatLengthsCannotBeIsRefused) {
+TEST_F(EvalLengthsCommand, WrongLengthsAreRefused) {
   const auto refused = [&](const std::string& command, const std::string& part) {
     const Ran ran = run_sheaf(scratch_, command);
     EXPECT_EQ(ran.exit_code, 2) << command;

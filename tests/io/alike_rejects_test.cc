@@ -56,7 +56,7 @@ int64_t records_given(const std::vector<Given>& all) {
   return records;
 }
 
-TEST(AlikeRejects, AreCountedAfterTheFirstHundred) {
+TEST(RepeatedRejects, AreOnlyCountedAfterTheFirstHundred) {
   const TempFolder folder;
   std::string text = usable_line(0);
   for (int i = 0; i < 2500; ++i) text += "oops " + std::to_string(i) + "\n";
@@ -75,7 +75,7 @@ TEST(AlikeRejects, AreCountedAfterTheFirstHundred) {
   EXPECT_EQ(all[105].records, 1);
 }
 
-TEST(AlikeRejects, WhatHasAnIdIsToldEach) {
+TEST(RepeatedRejects, WithAnIdAreListedEach) {
   const TempFolder folder;
   std::string with_id, without;
   for (int i = 0; i < 500; ++i) {
@@ -97,7 +97,7 @@ TEST(AlikeRejects, WhatHasAnIdIsToldEach) {
   EXPECT_EQ(given_by(*open_corpus(batch, nullptr)).size(), 300u);
 }
 
-TEST(AlikeRejects, StretchesEndWithTheirFile) {
+TEST(RepeatedRejects, StretchesEndWithTheirFile) {
   const TempFolder folder;
   std::string bad;
   for (int i = 0; i < 150; ++i) bad += "1,2\n";
@@ -110,7 +110,7 @@ TEST(AlikeRejects, StretchesEndWithTheirFile) {
 }
 
 /// What is given out from a place on does not depend on where reading began; a stretch belongs to its first.
-TEST(Fuzz, AlikeRejectsFromAnyRecordOn) {
+TEST(Fuzz, RepeatedRejectsFromAnyRecordOn) {
   const TempFolder folder;
   fuzz([&](std::mt19937_64& random) {
     std::string text = usable_line(0);
@@ -180,7 +180,7 @@ bool write_alike_run(Corpus& corpus, RunFolderOptions options, int64_t group, in
   }
 }
 
-TEST(AlikeRejects, ARunThatIsStoppedAnywhereEndsWithTheSameBytes) {
+TEST(RepeatedRejects, ARunThatIsStoppedAnywhereEndsWithTheSameBytes) {
   const TempFolder folder;
   std::string text;
   for (int i = 0; i < 7000; ++i) text += i % 3000 == 50 ? usable_line(i) : "oops " + std::to_string(i) + "\n";
@@ -207,7 +207,7 @@ TEST(AlikeRejects, ARunThatIsStoppedAnywhereEndsWithTheSameBytes) {
 }
 
 /// Shards cut the corpus anywhere: their rejects, one after the other, are those of the whole run.
-TEST(AlikeRejects, ShardsTellWhatOneRunTells) {
+TEST(RepeatedRejects, AreTheSameInShardsAsInOneRun) {
   const TempFolder folder;
   std::string text;
   for (int i = 0; i < 5000; ++i) text += i % 2500 == 50 ? usable_line(i) : "oops\n";

@@ -175,7 +175,7 @@ class Answers : public testing::Test {
   const ordered_json settings_{{"model", "a"}, {"job", {{"model", {{"dtype", "f32"}}}}}};
 };
 
-TEST_F(Answers, AreFoundWhileTheyAreWrittenAndAfter) {
+TEST_F(Answers, AreFoundDuringAndAfterTheRun) {
   AnswerLog log(real_files(), folder_.path(), 0);
   for (int64_t position = 10; position <= 50; position += 10) add_group(log, position);
   expect_kept([&](const AnswerKey& key) { return log.find(key); }, 50);
@@ -191,7 +191,7 @@ TEST_F(Answers, AreFoundWhileTheyAreWrittenAndAfter) {
   EXPECT_EQ(earlier.find(waiting)->tokens, (Tokens{1, 2}));
 }
 
-TEST_F(Answers, OfASessionThatWasKilledAreGoneOnFrom) {
+TEST_F(Answers, OfAKilledSessionAreKeptAndContinued) {
   {
     AnswerLog log(real_files(), folder_.path(), 0);
     for (int64_t p = 10; p <= 50; p += 10) add_group(log, p);
@@ -222,7 +222,7 @@ TEST_F(Answers, OfASessionThatWasKilledAreGoneOnFrom) {
   }
 }
 
-TEST_F(Answers, DamagedOrForeignOnesArePassedOver) {
+TEST_F(Answers, DamagedOrForeignOnesAreSkipped) {
   {
     AnswerLog log(real_files(), folder_.path(), 0);
     add_group(log, 10);
@@ -256,7 +256,7 @@ TEST_F(Answers, DamagedOrForeignOnesArePassedOver) {
   EXPECT_NE(trouble_with(settings_).find("no answers.json"), std::string::npos);
 }
 
-TEST(AnswerLog, KeptAnswersAreToldFromThoseOfRows) {
+TEST(AnswerLog, DistinguishesKeptAnswersFromThoseOfRows) {
   std::mt19937_64 random(9);
   const TempFolder folder;
   const AnswerKey row = random_key(random), early = random_key(random), late = random_key(random);

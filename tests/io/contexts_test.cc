@@ -34,7 +34,7 @@ std::vector<std::string> reasons_of(const CorpusRecords& rows) {
   return reasons;
 }
 
-TEST(Contexts, StandInAnyRowOfAnyFile) {
+TEST(Contexts, AreFoundInAnyRowOfAnyFile) {
   TempFolder folder;
   folder.write("a.jsonl", R"({"n": 1, "about": "x", "q": "1?"}
 {"n": 2, "about": 7, "q": "2?", "text": null}
@@ -96,7 +96,7 @@ TEST(Contexts, ACorpusWithoutAnyTextIsRefused) {
       fmt::format("job.yaml: input.context_id: {} has no column \"abuot\"; did you mean \"about\"?", path));
 }
 
-TEST(Contexts, OfParquetFilesSomeWithoutTheColumn) {
+TEST(Contexts, MayBeMissingFromSomeParquetFiles) {
   TempFolder folder;
   write_parquet(
       folder.path("a.parquet"),

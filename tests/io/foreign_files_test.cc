@@ -21,7 +21,7 @@ std::string converted(const std::string& advice, const std::string& target) {
   return read_text(target);
 }
 
-TEST(ForeignFiles, CommandsConvert) {
+TEST(ForeignFiles, AdvisedCommandsConvertThem) {
   const TempFolder folder;
   const std::string array = R"([{"id": "2", "name": "Rye"}])";
   EXPECT_EQ(converted(convert_advice(folder.write("it's.json", array)), folder.path("it's.jsonl")),
@@ -41,7 +41,7 @@ TEST(ForeignFiles, CommandsConvert) {
             "a\nb\n");
 }
 
-TEST(ForeignFiles, AreKnownByTheirBeginning) {
+TEST(ForeignFiles, AreRecognizedByTheirFirstBytes) {
   const auto begins = [](std::string_view first) { return describe_foreign("x.jsonl", first).substr(0, 22); };
   EXPECT_EQ(begins("\xfe\xff\0{"s), "the file is UTF-16, no");
   EXPECT_EQ(begins("{\0\"\0"s), "the file is UTF-16, no");

@@ -58,7 +58,7 @@ TEST(ForeignFolder, KeepsItsFilesWhateverTheyAreCalled) {
   }
 }
 
-TEST(ForeignFolder, HiddenFilesAndALostFirstJournalAreNoReasonToRefuse) {
+TEST(ForeignFolder, HiddenFilesAndALostJournalAreAccepted) {
   const TempFolder folder;
   folder.write("out/.gitkeep", "");
   folder.write("out/.lock", "123");

@@ -90,7 +90,7 @@ class MergeFaults : public testing::Test {
   FolderContents expected_;
 };
 
-TEST_F(MergeFaults, EveryOperationMayFailOrBeTheLast) {
+TEST_F(MergeFaults, ResumesAfterAFaultAtEveryOperation) {
   TriedStates tried;
   for (FaultKind kind : {FaultKind::error, FaultKind::short_write, FaultKind::kill_before,
                          FaultKind::kill_in_write, FaultKind::kill_after}) {
@@ -110,7 +110,7 @@ TEST_F(MergeFaults, EveryOperationMayFailOrBeTheLast) {
   }
 }
 
-TEST_F(MergeFaults, PowerMayFailAtEveryOperation) {
+TEST_F(MergeFaults, ResumesAfterPowerLossAtEveryOperation) {
   TriedStates tried;
   int losses = 0;
   for (bool done = false; !done; ++losses) {
@@ -122,7 +122,7 @@ TEST_F(MergeFaults, PowerMayFailAtEveryOperation) {
   EXPECT_GT(losses, 40);
 }
 
-TEST_F(MergeFaults, PowerMayFailWhileMergingAgain) {
+TEST_F(MergeFaults, ResumesAfterPowerLossWhileMergingAgain) {
   FaultyFiles count(FaultKind::error, 0);
   fresh();
   ASSERT_TRUE(merge(count));

@@ -101,7 +101,7 @@ TEST(Merge, RefusesGapsOverlapsAndStrangers) {
   EXPECT_FALSE(std::filesystem::exists(folder.path("out"))) << "nothing was begun";
 }
 
-TEST(Merge, AMarkIsNoLeaveToDelete) {
+TEST(Merge, ForeignFilesInAHalfMergedFolderAreKept) {
   const TempFolder folder;
   const std::vector<std::string> shards = {make_shard(folder, "a", 0, 1)};
   folder.write("out/.merging", "");

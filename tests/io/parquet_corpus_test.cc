@@ -59,7 +59,7 @@ TEST(ParquetCorpus, ReadsOtherCellsAsText) {
   EXPECT_EQ(rows.rejects[0].reason, "column \"sku\" is null, not text or a number");
 }
 
-TEST(ParquetCorpus, BytesThatAreNoTextAreARowOfTheirOwn) {
+TEST(ParquetCorpus, InvalidTextRejectsOnlyItsRow) {
   TempFolder folder;
   const std::string path = folder.path("c.parquet");
   write_parquet(path, {{"sku", "string", {"a", "b", "c"}},
@@ -176,7 +176,7 @@ TEST(ParquetCorpus, ReadsOnlyTheColumnsItNeeds) {
   EXPECT_EQ(read_all(extract_job(folder.write("b.parquet", bytes)), &kSchema).records.size(), 50u);
 }
 
-TEST(ParquetCorpus, EmptyTablesAndManyFiles) {
+TEST(ParquetCorpus, ReadsEmptyTablesAndManyFiles) {
   TempFolder folder;
   write_parquet(folder.path("a.parquet"), many_rows(0));
   write_parquet(folder.path("b.parquet"), many_rows(130), {.compress = true, .dictionary = true});

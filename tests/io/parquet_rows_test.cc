@@ -165,7 +165,7 @@ class FullFile : public OutputFile {
   int writes = 0;
 };
 
-TEST(ParquetRows, AFailingFileIsTold) {
+TEST(ParquetRows, AFailedWriteIsReported) {
   FullFile full;
   const auto writer = write_parquet_rows(row_columns(make_job(TaskKind::ask), {}, true), full);
   writer->add({1, std::vector<QuestionAnswer>{}}, 10);

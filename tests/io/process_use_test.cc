@@ -12,7 +12,7 @@ TEST(ProcessUse, GrowsAsTheProcessWorks) {
   EXPECT_GE(process_use().interruptions, before.interruptions);
 }
 
-TEST(ProcessUse, ManyInterruptionsAreOthersWork) {
+TEST(ProcessUse, ManyInvoluntarySwitchesMeanADisturbedMeasurement) {
   const ProcessUse before{1, 100};
   EXPECT_FALSE(disturbed(before, {3, 100}, 1, 2));
   EXPECT_FALSE(disturbed(before, {3, 160}, 1, 2));

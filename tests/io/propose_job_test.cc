@@ -65,7 +65,7 @@ TEST(ProposeJob, MakesASchemaOfGold) {
   pasted(folder, proposal);
 }
 
-TEST(ProposeJob, SeesQuestions) {
+TEST(ProposeJob, RecognizesQuestions) {
   const TempFolder folder;
   const JobProposal many = proposed(folder.write(
       "q.jsonl", R"({"id": "a", "context": "Box", "questions": [{"id": 1, "question": "What?"}]})"));
@@ -91,7 +91,7 @@ TEST(ProposeJob, ReadsParquet) {
   EXPECT_EQ(proposal.schema, "attributes:\n  maker: {type: text}\ncategories:\n  t: [maker]\n");
 }
 
-TEST(ProposeJob, NothingIsProposedForNothing) {
+TEST(ProposeJob, AnEmptyCorpusGetsNoProposal) {
   const TempFolder folder;
   EXPECT_EQ(proposed(folder.write("e.csv", "")).job, "");
   EXPECT_EQ(proposed(folder.write("e.jsonl", "{}\n")).job, "");

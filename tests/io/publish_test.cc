@@ -120,7 +120,7 @@ auto expect_whole(const std::vector<Files>& runs) {
   };
 }
 
-TEST(Publish, PutsAWholeRunOnce) {
+TEST(Publish, UploadsEveryFileOnce) {
   const TempFolder folder;
   const Files run = make_run(folder, "a", 3);
   MemoryStore store;
@@ -132,7 +132,7 @@ TEST(Publish, PutsAWholeRunOnce) {
   check_store(store, folder.path("run"), false);
 }
 
-TEST(Publish, SurvivesDeathAtEveryOperation) {
+TEST(Publish, ResumesAfterDeathAtEveryOperation) {
   for (const bool replaces : {false, true}) {
     bool finished = false;
     for (int64_t death = 0; !finished; ++death) {
@@ -161,7 +161,7 @@ TEST(Publish, SurvivesDeathAtEveryOperation) {
   }
 }
 
-TEST(Publish, GoesOnWhereItBrokeOff) {
+TEST(Publish, ResumesWhereItBrokeOff) {
   const TempFolder folder;
   const Files run = make_run(folder, "a", 4);
   MemoryStore store;
@@ -176,7 +176,7 @@ TEST(Publish, GoesOnWhereItBrokeOff) {
   EXPECT_EQ(store.files, run);
 }
 
-TEST(Publish, WhatWasChangedThereIsPutAgain) {
+TEST(Publish, ChangedObjectsAreUploadedAgain) {
   const TempFolder folder;
   const Files run = make_run(folder, "a", 3);
   MemoryStore store;
@@ -203,7 +203,7 @@ TEST(Publish, WhatWasChangedThereIsPutAgain) {
   }
 }
 
-TEST(Publish, AnotherRunThatReplacedThisOneIsSafe) {
+TEST(Publish, ANewerRunIsNotOverwritten) {
   // A's publication ends, or breaks off somewhere; B replaces it, wholly or up to some operation; A comes
   // back.
   for (int64_t a_dies = -1; a_dies < 34; ++a_dies)
@@ -267,7 +267,7 @@ TEST(Publish, AnotherRunOfTheSameJobIsPublishedWhole) {
   EXPECT_EQ(publish_run(store, folder.path("run"), false), 0);
 }
 
-TEST(Publish, FilesThatSomebodyAddedAreRemoved) {
+TEST(Publish, ForeignObjectsAmongTheRowsAreRemoved) {
   const TempFolder folder;
   const Files run = make_run(folder, "a", 3);
   MemoryStore store;
@@ -277,7 +277,7 @@ TEST(Publish, FilesThatSomebodyAddedAreRemoved) {
   EXPECT_EQ(store.files, run);
 }
 
-TEST(Publish, AnEmptyClaimIsNobodys) {
+TEST(Publish, AnEmptyClaimIsIgnored) {
   const TempFolder folder;
   const Files run = make_run(folder, "a", 3);
   MemoryStore store;
@@ -312,7 +312,7 @@ TEST(Publish, ARestartDecodesAgainOnceTheLastWasPublished) {
   EXPECT_FALSE(is_unpublished(store, folder.path("run"))) << "its publication had ended";
 }
 
-TEST(Publish, ARunThatIsBeingPublishedIsSafe) {
+TEST(Publish, ARunThatIsBeingPublishedIsNotOverwritten) {
   const TempFolder folder;
   make_run(folder, "new", 1);
   MemoryStore store;
@@ -329,7 +329,7 @@ TEST(Publish, ARunThatIsBeingPublishedIsSafe) {
   }
 }
 
-TEST(Publish, OthersFilesAreSafe) {
+TEST(Publish, ObjectsOfOthersAreKept) {
   const TempFolder folder;
   MemoryStore store;
   make_run(folder, "old", 1);

@@ -58,7 +58,7 @@ class RestartTest : public testing::TestWithParam<bool> {
   }
 };
 
-TEST_P(RestartTest, AFaultAtEveryOperationLeavesAWholeRun) {
+TEST_P(RestartTest, LeavesAWholeRunAfterAFaultAtEveryOperation) {
   const bool exchanges = GetParam();
   for (const FaultKind kind : {FaultKind::error, FaultKind::kill_before, FaultKind::kill_after}) {
     bool ended = false;
@@ -113,9 +113,11 @@ TEST_P(RestartTest, TheOldRunIsKeptOnRequest) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Exchanges, RestartTest, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Folders, RestartTest, testing::Bool(), [](const auto& exchanges) {
+  return exchanges.param ? "AreExchanged" : "AreRenamed";
+});
 
-TEST(Restart, AnotherOneReplacesAnOlderPreviousRun) {
+TEST(Restart, ASecondRestartReplacesThePreviousRun) {
   const TempFolder folder;
   const std::string out = folder.path("out");
   write_run(quick_files(), run_of(out, 1), 1);
@@ -124,7 +126,7 @@ TEST(Restart, AnotherOneReplacesAnOlderPreviousRun) {
   EXPECT_TRUE(rows_of(out + ".previous").starts_with("{\"id\":20,"));
 }
 
-TEST(Restart, WhatIsInTheWayStays) {
+TEST(Restart, ForeignFoldersInTheWayAreKept) {
   const TempFolder folder;
   const std::string out = folder.path("out");
   write_run(quick_files(), run_of(out, 1), 1);
@@ -142,7 +144,7 @@ TEST(Restart, WhatIsInTheWayStays) {
             std::string::npos);
 }
 
-TEST(Restart, OneAtATime) {
+TEST(Restart, ASecondRestartAtOnceIsRefused) {
   const TempFolder folder;
   const std::string out = folder.path("out");
   write_run(quick_files(), run_of(out, 1), 1);

@@ -164,7 +164,7 @@ TEST_P(RunFolderTest, PublishesWholeFilesWithTheirSums) {
                   .starts_with("{\"file\":\"corpus.jsonl\",\"row\":5,\"id\":4,\"reason\":\"bad\"}\n{"));
 }
 
-TEST_P(RunFolderTest, EveryOperationMayFailOrBeTheLast) {
+TEST_P(RunFolderTest, ResumesAfterAFaultAtEveryOperation) {
   const FolderContents expected = undisturbed();
   for (FaultKind kind : {FaultKind::error, FaultKind::short_write, FaultKind::kill_before,
                          FaultKind::kill_in_write, FaultKind::kill_after}) {
@@ -191,7 +191,7 @@ TEST_P(RunFolderTest, EveryOperationMayFailOrBeTheLast) {
   }
 }
 
-TEST_P(RunFolderTest, ASecondKillMayComeWhileGoingOn) {
+TEST_P(RunFolderTest, ResumesAfterASecondKillWhileResuming) {
   const FolderContents expected = undisturbed();
   int runs = 0;
   for (int first = 1;; ++first) {
@@ -224,7 +224,7 @@ TEST_P(RunFolderTest, ASecondKillMayComeWhileGoingOn) {
   EXPECT_GT(runs, 500);
 }
 
-TEST_P(RunFolderTest, PowerMayFailAtEveryOperation) {
+TEST_P(RunFolderTest, ResumesAfterPowerLossAtEveryOperation) {
   const FolderContents expected = undisturbed();
   int losses = 0;
   bool stopped = true;
@@ -248,7 +248,7 @@ TEST_P(RunFolderTest, PowerMayFailAtEveryOperation) {
   EXPECT_GT(losses, 600);
 }
 
-TEST_P(RunFolderTest, PowerMayFailWhileGoingOnAndWhileRestarting) {
+TEST_P(RunFolderTest, ResumesAfterPowerLossWhileResumingOrRestarting) {
   const FolderContents expected = undisturbed();
   try {
     FaultyFiles files(FaultKind::kill_before, 48);
@@ -289,7 +289,7 @@ void overwrite(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary).write(text.data(), static_cast<std::streamsize>(text.size()));
 }
 
-TEST_P(RunFolderTest, ACutOrFlippedJournalCostsWorkNotRows) {
+TEST_P(RunFolderTest, ADamagedJournalLosesNoRows) {
   const FolderContents expected = undisturbed();
   fresh();
   leave_unfinished(options());
@@ -325,7 +325,7 @@ TEST_P(RunFolderTest, ACutOrFlippedJournalCostsWorkNotRows) {
   EXPECT_GT(refused, 10);
 }
 
-TEST_P(RunFolderTest, DamagedRowsAreDoneAgain) {
+TEST_P(RunFolderTest, DamagedRowsAreWrittenAgain) {
   const FolderContents expected = undisturbed();
   for (const char* name : {"rows-00001.jsonl.part", "rows-00002.jsonl.part", "rejects.jsonl.part"}) {
     fresh();
@@ -376,7 +376,7 @@ TEST_P(RunFolderTest, RestartLeavesOtherFilesAlone) {
   EXPECT_EQ(found, undisturbed());
 }
 
-TEST_P(RunFolderTest, ASecondWriterIsRefusedAndHarmsNothing) {
+TEST_P(RunFolderTest, ASecondWriterIsRefused) {
   const FolderContents expected = undisturbed();
   {
     RunFolder first(quick_files(), options());
@@ -391,7 +391,7 @@ TEST_P(RunFolderTest, ASecondWriterIsRefusedAndHarmsNothing) {
   EXPECT_EQ(contents(options().path), expected);
 }
 
-TEST_P(RunFolderTest, PublishedFilesThatAreGoneOrDamagedAreMadeAnew) {
+TEST_P(RunFolderTest, MissingOrDamagedResultsAreMadeAgain) {
   const FolderContents expected = undisturbed();
   const std::string first = GetParam() ? "rows-00000.parquet" : "rows-00000.jsonl";
   for (const bool gone : {true, false}) {
@@ -450,7 +450,7 @@ TEST(RunFolder, WritesTextThatIsNotUtf8) {
   EXPECT_EQ(json::parse(read_text(folder.path("out/rejects.jsonl")))["reason"], "bad \uFFFD");
 }
 
-TEST(RunFolder, PathsThatCannotBeWritten) {
+TEST(RunFolder, UnwritablePathsAreRefused) {
   const TempFolder folder;
   folder.write("file", "x");
   const auto open = [&](const std::string& name) {
@@ -460,7 +460,7 @@ TEST(RunFolder, PathsThatCannotBeWritten) {
   EXPECT_NE(error_of(open("file/out")).find("cannot be created"), std::string::npos);
 }
 
-TEST(RunFolder, AFolderThatMayOnlyBeRead) {
+TEST(RunFolder, AReadOnlyFolderIsRefused) {
   const TempFolder folder;
   std::filesystem::create_directories(folder.path("out"));
   std::filesystem::permissions(folder.path("out"),

@@ -42,7 +42,7 @@ void expect_skips(const Job& job) {
   }
 }
 
-TEST(Skip, JsonLines) {
+TEST(SkipTo, GivesTheSameJsonlRows) {
   const TempFolder folder;
   std::string lines;
   for (int i = 0; i < 20; ++i)
@@ -58,7 +58,7 @@ TEST(Skip, JsonLines) {
   expect_skips(job);
 }
 
-TEST(Skip, Csv) {
+TEST(SkipTo, GivesTheSameCsvRows) {
   const TempFolder folder;
   std::string lines = "category,title,text\n";
   for (int i = 0; i < 20; ++i)
@@ -70,7 +70,7 @@ TEST(Skip, Csv) {
   expect_skips(job);
 }
 
-TEST(Skip, ParquetWithLostRows) {
+TEST(SkipTo, GivesTheSameParquetRowsBehindLostOnes) {
   const TempFolder folder;
   std::vector<SampleColumn> columns = {{"sku", "int64", json::array()},
                                        {"category", "string", json::array()},

@@ -8,7 +8,7 @@
 namespace sheaf {
 namespace {
 
-TEST(StandardInput, AStopThatCameBeforeTheWaitEndsIt) {
+TEST(StandardInput, AStopBeforeTheWaitEndsTheWait) {
   const TempFolder folder;
   // Open, and nothing comes.
   int pipe[2];

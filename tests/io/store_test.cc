@@ -27,7 +27,7 @@ std::string uri_of(const TempFolder& folder, const std::string& name = {}) {
   return "file://" + folder.path(name);
 }
 
-TEST(StoreUri, HasItsParts) {
+TEST(StoreUri, IsSplitIntoItsParts) {
   EXPECT_TRUE(is_uri("s3://b/k"));
   EXPECT_TRUE(is_uri("abfs://c@a/k"));
   for (const char* path : {"a/b", "/a", "://x", "a b://x", "", "-", "./s3:/x"})
@@ -183,7 +183,7 @@ std::string random_bytes(size_t size) {
   return bytes;
 }
 
-TEST(ReadAhead, NoticesAnswersThatAreTooShort) {
+TEST(ReadAhead, NoticesShortReads) {
   const std::string bytes = random_bytes(9'000'001);
   const auto size = static_cast<int64_t>(bytes.size());
   const auto sometimes =
@@ -198,7 +198,7 @@ TEST(ReadAhead, NoticesAnswersThatAreTooShort) {
   ::unsetenv("SHEAF_STORE_SECONDS");
 }
 
-TEST(ReadAhead, NoticesAnswersFromElsewhere) {
+TEST(ReadAhead, NoticesBytesFromAnotherPlace) {
   const std::string bytes = random_bytes(15'000'001);
   const auto size = static_cast<int64_t>(bytes.size());
   auto flaky = std::make_shared<FlakyFile>(bytes);
@@ -262,7 +262,7 @@ class WaitingFile : public FlakyFile {
   int64_t furthest_ = 0;
 };
 
-TEST(ReadAhead, HasTheNextPartsOnTheirWay) {
+TEST(ReadAhead, RequestsTheNextPartsInAdvance) {
   const int64_t size = 48 << 20;
   const auto parts = std::make_shared<WaitingFile>(size);
   const auto file = read_ahead(parts, size, "x");
@@ -281,7 +281,7 @@ TEST(StoreRetry, RefusalsAreNotRepeated) {
   EXPECT_FALSE(may_pass(arrow::Status::NotImplemented("x")));
 }
 
-TEST(StoreRetry, PatienceEnds) {
+TEST(StoreRetry, AttemptsEndAfterATime) {
   ::setenv("SHEAF_STORE_SECONDS", "0.1", 1);
   int attempts = 0;
   const auto status = ask_store([&] {
@@ -293,7 +293,7 @@ TEST(StoreRetry, PatienceEnds) {
   EXPECT_GT(attempts, 0);
 }
 
-TEST(StoreRetry, AStoreThatDoesNotAnswerIsSpokenOf) {
+TEST(StoreRetry, AStoreThatDoesNotAnswerIsReportedOnce) {
   static std::string said;
   static int times = 0;
   tell_of_waiting([](std::string_view text) {

@@ -40,7 +40,7 @@ TEST(WrittenPath, GoesThroughALinkAsTheSystemDoes) {
   EXPECT_TRUE(std::filesystem::exists(resolve("../rows.jsonl", folder.path("link"))));
 }
 
-TEST(WrittenPath, HasVariables) {
+TEST(WrittenPath, ReplacesEnvironmentVariables) {
   ::setenv("SHEAF_DATA", "/data/x", 1);
   ::setenv("SHEAF_EMPTY", "", 1);
   ::setenv("HOME", "/home/me", 1);

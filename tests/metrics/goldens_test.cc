@@ -76,26 +76,26 @@ void expect_golden(const std::string& name) {
   expect_equal(golden, items);
 }
 
-TEST(MetricGoldens, Squad2) {
+TEST(MetricGoldens, Squad2EqualsTheReference) {
   expect_golden("squad");
 }
-TEST(MetricGoldens, Squad1) {
+TEST(MetricGoldens, Squad1EqualsTheReference) {
   expect_golden("squad1");
 }
-TEST(MetricGoldens, Quac) {
+TEST(MetricGoldens, QuacEqualsTheReference) {
   expect_golden("quac");
 }
-TEST(MetricGoldens, HotpotQa) {
+TEST(MetricGoldens, HotpotQaEqualsTheReference) {
   expect_golden("hotpotqa");
 }
-TEST(MetricGoldens, Musique) {
+TEST(MetricGoldens, MusiqueEqualsTheReference) {
   expect_golden("musique");
 }
-TEST(MetricGoldens, SubspanEm) {
+TEST(MetricGoldens, SubspanEmEqualsTheReference) {
   expect_golden("subspan-em");
 }
 
-TEST(MetricGoldens, Drop) {
+TEST(MetricGoldens, DropEqualsTheReference) {
   expect_golden("drop");
   const json golden = read_golden("drop");
   const Metric& metric = find_metric("drop");
@@ -110,7 +110,7 @@ TEST(MetricGoldens, Drop) {
   }
 }
 
-TEST(MetricGoldens, RougeL) {
+TEST(MetricGoldens, RougeLEqualsTheReference) {
   const json plain = read_golden("rouge-l"), stemmed = read_golden("rouge-l-stem");
   const std::vector<MetricItem> items = read_items(plain);
   ASSERT_GT(items.size(), 100U);
@@ -119,7 +119,7 @@ TEST(MetricGoldens, RougeL) {
   EXPECT_NE(plain["values"]["rougeL"], stemmed["values"]["rougeL"]);
 }
 
-TEST(MetricGoldens, Attributes) {
+TEST(MetricGoldens, AttributesEqualTheReference) {
   const json golden = read_golden("attributes");
   const std::vector<MetricItem> items = read_items(golden);
   expect_equal(golden, items);
@@ -141,7 +141,7 @@ TEST(MetricGoldens, Attributes) {
   EXPECT_EQ(compared, golden["groups"].size());
 }
 
-TEST(MetricGoldens, Stems) {
+TEST(MetricGoldens, StemsEqualTheReference) {
   const json golden = read_golden("stems");
   ASSERT_GT(golden.size(), 1000U);
   for (const json& pair : golden)
@@ -162,7 +162,7 @@ std::vector<std::string> find_words(const std::string& text) {
   return words;
 }
 
-TEST(MetricGoldens, PythonText) {
+TEST(MetricGoldens, TextFunctionsEqualPythons) {
   const json golden = read_golden("text");
   ASSERT_FALSE(golden.at("texts").empty());
   for (const json& entry : golden["texts"]) {
@@ -175,7 +175,7 @@ TEST(MetricGoldens, PythonText) {
   }
 }
 
-TEST(MetricGoldens, PythonNumbers) {
+TEST(MetricGoldens, NumberFunctionsEqualPythons) {
   const json golden = read_golden("text");
   ASSERT_FALSE(golden.at("numbers").empty());
   for (const json& pair : golden["numbers"]) {

@@ -81,7 +81,7 @@ TEST_F(ScoreCommand, GoldMayBeColumnsOfTheJobsCorpus) {
                  "--gold-column and --set work only with --job");
 }
 
-TEST_F(ScoreCommand, GoldAnswersMayBeAColumnToo) {
+TEST_F(ScoreCommand, GoldAnswersMayBeAColumn) {
   write("corpus.jsonl",
         "{\"n\":1,\"c\":\"x\",\"q\":\"Who?\",\"right\":\"Ann\"}\n"
         "{\"n\":2,\"c\":\"x\",\"q\":\"When?\",\"right\":[\"1994\",\"in 1994\"]}\n"

@@ -39,7 +39,7 @@ TEST_F(ScoreCommand, WhatHasNoPredictionIsWrongByEveryMetric) {
   EXPECT_EQ(against["total"], 4);
 }
 
-TEST_F(ScoreCommand, ValuesMarkedWrongCountWhereTheyComeAgain) {
+TEST_F(ScoreCommand, ValuesMarkedWrongCountWhereTheyRecur) {
   const std::string gold =
       write("values.jsonl",
             R"({"id": 1, "category": "Tea", "gold": {"Brand": "Oak"}, "wrong": {"Size": [7], "Form": [null]}}
@@ -157,7 +157,7 @@ TEST_F(ScoreCommand, WritesTheScoresOfEveryItem) {
   EXPECT_EQ(lines[3]["references"], json::parse(R"([["Ann"]])"));
 }
 
-TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
+TEST_F(ScoreCommand, UnreadableFilesAreRefusedByName) {
   const std::string good = write("good.json", R"({"q1": "x"})");
   expect_refusal("--metric sqad --gold g --pred p", "unknown metric \"sqad\"; use one of squad, squad1");
   expect_refusal("--metric squad --pred " + good,

@@ -131,7 +131,7 @@ TEST(Assignment, IsTheBestOfAll) {
   EXPECT_DOUBLE_EQ(best_assignment({}, 2, 0), 0);
 }
 
-TEST(Metrics, AreRefusedByWrongName) {
+TEST(Metrics, UnknownNamesAreRefused) {
   EXPECT_THROW(find_metric("sqad"), Error);
   EXPECT_EQ(find_metric("quac").name, "quac");
 }

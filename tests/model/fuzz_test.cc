@@ -205,7 +205,7 @@ void read_metadata(const GgufFile& file) {
   }
 }
 
-TEST(Fuzz, GgufModels) {
+TEST(Fuzz, GgufModelsAreReadOrRefused) {
   const TempFolder folder;
   const std::string path = folder.path() + "/model.gguf";
   for (const char* name : {"llama_quantized_gguf/model.gguf", "phi3_longrope_gguf/model.gguf"}) {
@@ -217,7 +217,7 @@ TEST(Fuzz, GgufModels) {
   }
 }
 
-TEST(Fuzz, SafetensorsModels) {
+TEST(Fuzz, SafetensorsModelsAreReadOrRefused) {
   const TempFolder folder;
   fs::copy(golden("phi3"), folder.path(), fs::copy_options::recursive);
   fuzz(folder, "phi3/model.safetensors", "model.safetensors", 2400, 2,
@@ -226,7 +226,7 @@ TEST(Fuzz, SafetensorsModels) {
        [&] { read_everything(load_model(folder.path())); });
 }
 
-TEST(Fuzz, ShardedModels) {
+TEST(Fuzz, ShardedModelsAreReadOrRefused) {
   const TempFolder folder;
   fs::copy(golden("smollm"), folder.path(), fs::copy_options::recursive);
   const auto load = [&] { read_everything(load_model(folder.path())); };
@@ -234,7 +234,7 @@ TEST(Fuzz, ShardedModels) {
   fuzz(folder, "smollm/model-00002-of-00003.safetensors", "model-00002-of-00003.safetensors", 2000, 5, load);
 }
 
-TEST(Fuzz, QuantizedLayers) {
+TEST(Fuzz, QuantizedLayersAreReadOrRefused) {
   const TempFolder folder;
   fs::copy(golden("quantized"), folder.path(), fs::copy_options::recursive);
   const auto load = [&] {
@@ -270,7 +270,7 @@ TEST(Fuzz, QuantizedLayers) {
   EXPECT_GT(refused, 0);
 }
 
-TEST(Fuzz, Adapters) {
+TEST(Fuzz, AdaptersAreReadOrRefused) {
   const TempFolder folder;
   fs::copy(golden("llama_lora"), folder.path(), fs::copy_options::recursive);
   const auto load = [&] { read_everything(load_model(golden("llama_gguf/model.gguf"), folder.path())); };

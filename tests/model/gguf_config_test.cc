@@ -81,7 +81,7 @@ TEST_F(GgufConfig, WindowCapsTheContext) {
   EXPECT_EQ(read().context, 300);
 }
 
-TEST_F(GgufConfig, RefusesByName) {
+TEST_F(GgufConfig, UnsupportedModelsAreRefusedByName) {
   made_.u32("split.count", 3);
   refused({"one of 3 parts"});
   u32("expert_count", 8);

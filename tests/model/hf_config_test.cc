@@ -73,7 +73,7 @@ TEST_F(HfConfig, MissingFieldsTakeTheFamilysDefaults) {
   EXPECT_EQ(read(config).head_dim, 128);
 }
 
-TEST_F(HfConfig, RefusesByName) {
+TEST_F(HfConfig, UnsupportedModelsAreRefusedByName) {
   refused(with("llama", {{"model_type", "mixtral"}}), {"\"mixtral\" is not supported", "llama, qwen2"});
   refused(with("llama", {{"architectures", {"LlamaForSequenceClassification"}}}),
           {"LlamaForSequenceClassification", "LlamaForCausalLM"});

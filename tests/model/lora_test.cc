@@ -30,7 +30,7 @@ class Lora : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(Lora, RefusesByName) {
+TEST_F(Lora, UnsupportedAdaptersAreRefusedByName) {
   refused({{"use_dora", true}}, {"use_dora"});
   refused({{"bias", "all"}}, {"bias", "all"});
   refused({{"modules_to_save", {"lm_head"}}}, {"modules_to_save", "lm_head"});

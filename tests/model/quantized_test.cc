@@ -99,7 +99,7 @@ TEST_F(Quantized, RowsOfE4m3WithOneScaleStayAsTheyAre) {
   }
 }
 
-TEST_F(Quantized, APlainLayerIsNone) {
+TEST_F(Quantized, APlainLayerIsNotTakenForAQuantizedOne) {
   EXPECT_FALSE(take_quantized(model_.tensors, quantization("gptq"), "nf4", rows_, cols_));
   EXPECT_FALSE(take_quantized(model_.tensors, quantization("nf4"), "gptq", rows_, cols_));
   EXPECT_FALSE(take_quantized(model_.tensors, quantization("fp8_tensor"), "awq", rows_, cols_));

@@ -236,7 +236,7 @@ class InterruptedCorpus : public ListCorpus {
   std::atomic<bool>& flag_;
 };
 
-TEST(Pipeline, WhatIsCompleteWhenASignalComesIsKept) {
+TEST(Pipeline, CompleteRecordsAreKeptAtASignal) {
   // Records 0 and 2 share a bin, which comes first: 2 is complete before 1.
   const std::vector<std::variant<Record, Reject>> rows = {
       make_record(0, "tea", "9"), Reject{}, make_record(2, "cup", "8"), make_record(3, "tea", "7"),
@@ -394,7 +394,7 @@ TEST(Planner, CountsContextsNotRows) {
   EXPECT_EQ(run(rows, method, 100).bins.at("tea").stacks, 2);
 }
 
-TEST(Pipeline, RefusedRowsDoNotPileUp) {
+TEST(Pipeline, EveryRowMayBeRefused) {
   std::vector<std::variant<Record, Reject>> rows;
   for (int i = 0; i < 50; ++i) rows.push_back(make_record(i, "tea", "5000"));
   const Seen outcome = run(rows, {}, 5);

@@ -45,7 +45,7 @@ std::vector<int32_t> random_lengths(std::mt19937& random, const Stack& stack) {
   return lengths;
 }
 
-TEST(Mask, IppdIsThePapersFinalMask) {
+TEST(Mask, IppdEqualsThePapersFinalMask) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
     const auto records =
@@ -153,10 +153,10 @@ void check_hpd(bool joint) {
   }
 }
 
-TEST(Mask, HpdPositionalIsThePapersMaskForDocumentsInOneChain) {
+TEST(Mask, HpdPositionalEqualsThePapersMaskForDocumentsInOneChain) {
   check_hpd(true);
 }
-TEST(Mask, HpdPositionalIsThePapersMaskWithinEachIsolatedDocument) {
+TEST(Mask, HpdPositionalEqualsThePapersMaskWithinEachIsolatedDocument) {
   check_hpd(false);
 }
 

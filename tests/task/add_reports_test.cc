@@ -144,7 +144,7 @@ TEST(AddReports, EnginesAddUpByName) {
   EXPECT_NE(report_html(several).find("<b>failed</b>: gone"), std::string::npos);
 }
 
-TEST(AddReports, WhatIsNoReportThrows) {
+TEST(AddReports, AValueThatIsNoReportIsRefused) {
   const ordered_json good = report_json(made_up_report(3));
   for (const auto& [key, value] : good.items()) {
     if (key == "version" || key == "job" || key == "model" || key == "backend" || key == "method" ||

@@ -150,7 +150,7 @@ TEST_F(ListTask, SpansThatTheDocumentDoesNotHoldAreNull) {
             (Texts{"Arn tea", "other", "null (not in the document: \"te\")"}));
 }
 
-TEST_F(ListTask, WhateverIsWrittenEveryQuestionHasAnAnswer) {
+TEST_F(ListTask, EveryQuestionHasAnAnswerWhateverIsWritten) {
   const auto ask = task(TaskKind::ask), extract = task(TaskKind::extract);
   std::mt19937 random(7);
   const std::string_view bits[] = {"1",  "2", "3",    "4", ".", ")", ":",

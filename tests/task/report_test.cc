@@ -80,7 +80,7 @@ TEST(Throughput, IsBoundedHoweverLongTheRun) {
     EXPECT_NEAR(static_cast<double>(throughput.points()[i].steps), expected, 1.01);
 }
 
-TEST(Throughput, StandsALongPause) {
+TEST(Throughput, SurvivesALongPause) {
   Throughput throughput;
   throughput.add(0, {1, 1, 1, 1});
   throughput.add(1e6, {1, 1, 1, 1});
@@ -104,7 +104,7 @@ TEST(Report, EveryFigureIsDocumentedAndOnThePage) {
   }
 }
 
-TEST(Report, ItsTotalsAgree) {
+TEST(Report, TotalsAgree) {
   const ordered_json json = report_json(made_up_report(1000));
   EXPECT_EQ(json["version"], kReportVersion);
   EXPECT_EQ(json["rows"], 1000);
@@ -198,7 +198,7 @@ TEST(Report, GroupsRejectsByKindAndKeepsTheMostFrequent) {
   EXPECT_NO_THROW(json.dump());
 }
 
-TEST(CommonValues, FindsWhatIsFrequentAmongMany) {
+TEST(CommonValues, FindsTheMostFrequentOfManyValues) {
   CommonValues values;
   for (int i = 0; i < 3000; ++i) values.add(i % 3 == 0 ? "10K" : fmt::format("v{}", i));
   const ordered_json found = values.json();
@@ -219,7 +219,7 @@ TEST(CommonValues, FindsWhatIsFrequentAmongMany) {
   EXPECT_EQ(sum[1]["value"], "b");
 }
 
-TEST(ReportPage, MarksAValueThatIsEverywhere) {
+TEST(ReportPage, MarksAValueThatEveryRowHas) {
   const std::string page = report_html(report_json(made_up_report(8)));
   EXPECT_NE(page.find("<b class=\"bad\">100 % of the values are “42”</b>"), std::string::npos);
   EXPECT_NE(page.find("0 % literally in the document"), std::string::npos);
@@ -243,7 +243,7 @@ TEST(ReportPage, IsWellFormedAndNeedsNothingElse) {
     EXPECT_GT(times(page, wanted), 0u) << wanted;
 }
 
-TEST(ReportPage, StandsAnEmptyRun) {
+TEST(ReportPage, AnEmptyRunHasAPage) {
   const std::string page = report_html(report_json(Report{}));
   EXPECT_EQ(xml_fault(page), "");
   EXPECT_EQ(times(page, "nan"), 0u);
@@ -266,7 +266,7 @@ TEST(ReportPage, EscapesWhatComesFromOutside) {
   }
 }
 
-TEST(Comparison, OfDifferentCorporaNothingIsBest) {
+TEST(Comparison, RunsOverDifferentCorporaHaveNoBest) {
   Report fast = made_up_report(100), slow = made_up_report(100);
   slow.total_seconds *= 2;
   for (const auto& change :
@@ -316,7 +316,7 @@ TEST(Comparison, SetsRunsSideBySideAndMarksTheBest) {
   EXPECT_EQ(xml_fault(comparison_html(runs)), "");
 }
 
-TEST(Numbers, AreShortAndReadable) {
+TEST(ReportNumbers, AreShortAndReadable) {
   EXPECT_EQ(number_text(0), "0");
   EXPECT_EQ(number_text(1234567), "1,234,567");
   EXPECT_EQ(number_text(-1234.4), "-1,234");

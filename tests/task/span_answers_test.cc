@@ -53,7 +53,7 @@ class SpanAnswersTest : public testing::Test {
   std::shared_ptr<const SpanTokens> tokens_ = tokens_of(tokenizer_);
 };
 
-TEST_F(SpanAnswersTest, WholeWordsOfOneLine) {
+TEST_F(SpanAnswersTest, AllowsWholeWordsOfOneLine) {
   const std::string document = "Oak & Pine tea, 12oz \"XL\" 7\\8\nGreen  box";
   for (const char* value : {"Oak", "Oak & Pine tea", "tea", "tea,", "12oz", "12", "oz", "\"XL\"", "XL",
                             "7\\8", "Green  box", "&", "oak", "GREEN"})
@@ -63,7 +63,7 @@ TEST_F(SpanAnswersTest, WholeWordsOfOneLine) {
     EXPECT_FALSE(takes(document, value)) << value;
 }
 
-TEST_F(SpanAnswersTest, ScriptsWithoutSpacesAndMarks) {
+TEST_F(SpanAnswersTest, CutsOnlyBetweenWholeCharactersWithTheirMarks) {
   EXPECT_TRUE(takes("\u65b0\u6b3e\u7537\u978b", "\u6b3e\u7537"));
   EXPECT_TRUE(takes("e\u0301te\u0301", "e\u0301te\u0301"));
   EXPECT_FALSE(takes("e\u0301te\u0301", "e\u0301te")) << "its mark is missing";
@@ -87,7 +87,7 @@ TEST_F(SpanAnswersTest, ATokenMayCloseTheTextAndGoOn) {
   }
 }
 
-TEST_F(SpanAnswersTest, OfAPartOnlyItsOwnText) {
+TEST_F(SpanAnswersTest, OfAPartAllowOnlyItsText) {
   const std::string document = "Oak tea green box";
   const SpanAnswers part(tokens_, document, 5, 14);  // "ea green b"
   const auto takes_part = [&](const char* value) {
@@ -141,7 +141,7 @@ std::set<std::string> all_spans(const std::string& document) {
   return spans;
 }
 
-TEST(SpanAnswersFuzz, ExactlyWhatStandsInTheDocument) {
+TEST(SpanAnswersFuzz, AllowExactlyTheSpansOfTheDocument) {
   for (uint32_t seed = 0; seed < 150; ++seed) {
     std::mt19937 random(seed);
     Record record;

@@ -45,7 +45,7 @@ TEST(ChooseChat, AKnownTemplateThatRendersTheSame) {
   }
 }
 
-TEST(ChooseChat, RealTemplates) {
+TEST(ChooseChat, RecognizesRealTemplates) {
   const std::string folder = "../shared/tokenizers/";
   NEED_SHARED(folder);
   NEED_MODEL();
@@ -112,7 +112,7 @@ TEST(ChooseChat, AnUnknownSystemTextIsKept) {
       "<|im_start|>system\nBeryl. s<|im_end|>\n<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n");
 }
 
-TEST(ChooseChat, ThinkingVariants) {
+TEST(ChooseChat, RecognizesThinkingVariants) {
   // A thought that is always opened, and answers that lose theirs.
   const std::string drops =
       "{% for m in messages %}{% set text = m.content %}{% if m.role == 'assistant' %}"
@@ -133,7 +133,7 @@ TEST(ChooseChat, ThinkingVariants) {
   EXPECT_EQ(choose(lines).chat.thoughts, EarlierThoughts::drop_lines);
 }
 
-TEST(ChooseChat, TrimmedTexts) {
+TEST(ChooseChat, RecognizesTemplatesThatTrimTexts) {
   std::string jinja = kChatml;
   jinja.replace(jinja.find("m.content"), 9, "(m.content | trim)");
   expect_own(
@@ -159,7 +159,7 @@ TEST(ChooseChat, ASystemTextInTheUsersTurnOrNowhere) {
   EXPECT_FALSE(choose(refuses).chat.takes_system);
 }
 
-TEST(ChooseChat, SaysSoWhereNothingFits) {
+TEST(ChooseChat, WarnsWhereNothingFits) {
   // The user's text twice: nothing that a layout could say.
   const ChatChoice odd = choose("{{ '<|im_start|>' + messages[-1].content + messages[-1].content }}");
   EXPECT_EQ(odd.chat.name, "chatml");
@@ -191,7 +191,7 @@ TEST(ChooseChat, SaysSoWhereNothingFits) {
       "thoughts in earlier answers; to use another, set model.chat to a template's name or to a YAML file");
 }
 
-TEST(ChooseChat, ByTheLookWithoutATemplate) {
+TEST(ChooseChat, FollowsTheSpecialTokensWithoutATemplate) {
   const ChatChoice plain = choose("");
   EXPECT_EQ(plain.chat.name, "plain");
   EXPECT_EQ(plain.why, "the model has no template of its own; chosen by its tokens");

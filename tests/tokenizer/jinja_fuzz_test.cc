@@ -59,7 +59,7 @@ const std::vector<std::string_view> kJinjaWords = {"{{",
                                                    "{% set ns.x = ns.x + ns.x %}",
                                                    "{% endif %}"};
 
-TEST(FuzzJinja, Templates) {
+TEST(FuzzJinja, TemplatesAreRenderedOrRefused) {
   const auto goldens = nlohmann::json::parse(MappedFile::open("tests/tokenizer/goldens/jinja.json")->text());
   std::vector<std::string> seeds = {
       "{% set ns = namespace(x='', n=0) %}{% for m in messages[::-1] %}{% if m.role == 'user' and not "

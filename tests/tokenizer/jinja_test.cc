@@ -91,7 +91,7 @@ TEST(Jinja, RendersRealTemplatesAsJinjaDoes) {
   }
 }
 
-TEST(Jinja, SaysWhatItDoesNotUnderstand) {
+TEST(Jinja, UnsupportedSyntaxIsNamed) {
   EXPECT_EQ(trouble("a\n{{ messages | tojson }}"), "line 2: the filter \"tojson\" is not supported");
   EXPECT_EQ(trouble("{% if missing %}{{ messages | tojson }}{% endif %}x"), "rendered: x")
       << "what is not reached does not matter";
@@ -114,7 +114,7 @@ TEST(Jinja, SaysWhatItDoesNotUnderstand) {
   EXPECT_EQ(trouble("\xFF"), "it is not UTF-8");
 }
 
-TEST(Jinja, RefusesWhatIsNoTemplate) {
+TEST(Jinja, MalformedTemplatesAreRefused) {
   for (const char* text : {"{{",
                            "{% if true %}",
                            "{% endif %}",

@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Models, ReferenceIds,
 
 class GgufChecks : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(GgufChecks, Pass) {
+TEST_P(GgufChecks, EqualTheExpectedIds) {
   const std::string path = shared + "checks/ggml-vocab-" + GetParam() + ".gguf";
   NEED_SHARED(path);
   const LoadedTokenizer loaded = load_tokenizer(path);
@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(Files, GgufChecks, ::testing::Values("gpt-2", "llama-sp
                            return name;
                          });
 
-TEST(DefaultModel, SpecialTokens) {
+TEST(DefaultModel, FindsItsSpecialTokens) {
   NEED_MODEL();
   const LoadedTokenizer loaded = load_tokenizer(files.at("smollm2"));
   const Tokenizer& t = *loaded.tokenizer;
@@ -104,7 +104,7 @@ TEST(DefaultModel, SpecialTokens) {
   EXPECT_EQ(t.decode(ids_of(t, "a\x04z")), "az");
 }
 
-TEST(Llama3Ranks, SpecialTokens) {
+TEST(Llama3Ranks, HaveTheirSpecialTokens) {
   NEED_SHARED(files.at("llama3"));
   const LoadedTokenizer loaded = load_tokenizer(files.at("llama3"));
   const Tokenizer& t = *loaded.tokenizer;

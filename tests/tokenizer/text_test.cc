@@ -26,7 +26,7 @@ TEST(Utf8, ReplacesMaximalInvalidParts) {
   EXPECT_EQ(replace_invalid(std::string_view("\xFF\0\xFE", 3)), bad + std::string(1, '\0') + bad);
 }
 
-TEST(Utf8, EveryCodePointGoesThereAndBack) {
+TEST(Utf8, EveryCodePointIsEncodedAndDecoded) {
   for (uint32_t c = 0; c < 0x110000; ++c) {
     if (c >= 0xD800 && c < 0xE000) continue;
     std::string text;
@@ -53,7 +53,7 @@ TEST(Nfc, ComposesAndOrders) {
   EXPECT_EQ(nfc("plain \u00e9"), "plain \u00e9");
 }
 
-TEST(Nfc, IsStable) {
+TEST(Nfc, IsIdempotent) {
   for (uint32_t c = 0; c < 0x110000; ++c) {
     if (c >= 0xD800 && c < 0xE000) continue;
     std::string text = "a";

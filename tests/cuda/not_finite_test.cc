@@ -44,7 +44,7 @@ cuda::GreedyResult picked(const std::vector<float>& logits, const cuda::GreedyPi
   return result;
 }
 
-TEST(CudaUnsound, APickOfLogitsThatAreNotSoundHasNoLogProbability) {
+TEST(CudaNotFinite, APickOfLogitsThatAreNotSoundHasNoLogProbability) {
   NEED_GPU();
   std::mt19937 random(2);
   std::normal_distribution<float> normal(0, 3);
@@ -93,7 +93,7 @@ void expect_unsound(const Model& model, const CudaOptions& cuda, int kind, float
   }
 }
 
-TEST(CudaUnsound, EveryMethodEnds) {
+TEST(CudaNotFinite, EndsTheRunOfEveryMethod) {
   NEED_GPU();
   Model model = small_model();
   fill(model, model.final_norm, 3e38f);
@@ -105,7 +105,7 @@ TEST(CudaUnsound, EveryMethodEnds) {
 }
 
 /// Queries, keys and values are cut to what fp16 can hold, so theirs are left out.
-TEST(CudaUnsound, WeightsThatOverflowOnTheWayAreSeenAtTheEnd) {
+TEST(CudaNotFinite, WeightsThatOverflowOnTheWayAreSeenAtTheEnd) {
   NEED_GPU();
   for (const auto weight : {&LayerWeights::o, &LayerWeights::up, &LayerWeights::down})
     for (const bool reproducible : {false, true}) {
@@ -120,7 +120,7 @@ TEST(CudaUnsound, WeightsThatOverflowOnTheWayAreSeenAtTheEnd) {
   expect_unsound(model, {}, 0, 0);
 }
 
-TEST(CudaUnsound, WeightsThatAreNotFiniteAreRefusedByName) {
+TEST(CudaNotFinite, WeightsThatAreNotFiniteAreRefusedByName) {
   NEED_GPU();
   for (const float odd : {NAN, kInfinity, -kInfinity, 3.4e38f}) {  // the last becomes infinite in bf16
     Model model = small_model();

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 using test::Ran;
 using test::run_sheaf;
 
-class StoredRun : public testing::Test {
+class ObjectStoreRun : public testing::Test {
  protected:
   void SetUp() override {
     for (int file = 0; file < 3; ++file) {
@@ -50,7 +50,7 @@ class StoredRun : public testing::Test {
   std::string job_;
 };
 
-TEST_F(StoredRun, IsPublishedWhole) {
+TEST_F(ObjectStoreRun, IsPublishedAsAWhole) {
   const Ran ran = sheaf("run " + job_);
   EXPECT_NE(ran.out.find("rows    file://" + scratch_.path("shop/out") + "/rows-*.jsonl"), std::string::npos)
       << ran.out;
@@ -67,7 +67,7 @@ TEST_F(StoredRun, IsPublishedWhole) {
   EXPECT_NE(again.err.find("has this run already"), std::string::npos) << again.err;
 }
 
-TEST_F(StoredRun, GoesOnAfterItsPublicationBrokeOff) {
+TEST_F(ObjectStoreRun, ResumesAnInterruptedPublication) {
   sheaf("run " + job_ + " --quiet");
   const std::string whole = read_text(scratch_.path("shop/out/rows-00001.jsonl"));
   for (const char* name : {"_SUCCESS", "manifest.json", "rows-00001.jsonl"})
@@ -77,7 +77,7 @@ TEST_F(StoredRun, GoesOnAfterItsPublicationBrokeOff) {
   EXPECT_TRUE(fs::exists(scratch_.path("shop/out/_SUCCESS")));
 }
 
-TEST_F(StoredRun, ReplacesOnlyWhenToldTo) {
+TEST_F(ObjectStoreRun, ReplacesAnOlderRunOnlyOnRequest) {
   sheaf("run " + job_ + " --quiet");
   const std::string other =
       " --set output.work=" + scratch_.path("other") + " --set output.rows_per_file=100";
@@ -89,7 +89,7 @@ TEST_F(StoredRun, ReplacesOnlyWhenToldTo) {
   EXPECT_EQ(std::ranges::count_if(names, [](const auto& name) { return name.starts_with("rows-"); }), 1);
 }
 
-TEST_F(StoredRun, TheCommandsThatReadACorpusReadUris) {
+TEST_F(ObjectStoreRun, EveryCommandThatReadsACorpusTakesUris) {
   const std::string corpus = "file://" + scratch_.path("shop/in");
   EXPECT_NE(sheaf("inspect " + corpus).out.find("24 records in 3 jsonl files"), std::string::npos);
   EXPECT_NE(sheaf("plan " + job_).out.find("24 records"), std::string::npos);

@@ -82,7 +82,7 @@ void expect_near(double got, double wanted, const char* what) {
   EXPECT_TRUE(got == wanted || std::abs(got - wanted) < 2e-4) << what << ": " << got << ", not " << wanted;
 }
 
-TEST(Watch, IsWhatAllLogitsSay) {
+TEST(NullMargin, EqualsTheDefinitionOverAllLogits) {
   const auto trie =
       std::make_shared<AnswerTrie>(std::vector<Tokens>{{5, 6}, {5, 8, 9, 5}, {11}, {20, 21}, {20, 22}}, 0);
   int nulls = 0, values = 0;
@@ -113,7 +113,7 @@ TEST(Watch, IsWhatAllLogitsSay) {
 }
 
 /// A null of one token: with a bias above the margin the answer is null, below it the same as without.
-TEST(Watch, TheMarginIsTheBiasThatMakesNull) {
+TEST(NullMargin, IsTheBiasThatMakesNull) {
   const Tokens null{11};
   int turned = 0, kept = 0;
   for (uint32_t seed = 0; seed < 6; ++seed) {
@@ -136,7 +136,7 @@ TEST(Watch, TheMarginIsTheBiasThatMakesNull) {
 }
 
 /// Options that are scored as a whole: null's log-probability is exact, and its bias decides.
-TEST(Watch, OptionsKnowTheirNull) {
+TEST(NullMargin, IsKnownForOptions) {
   const std::vector<Tokens> options{{40, 5, 6}, {40, 8}, {40, 9, 9, 2}, {31, 30}};
   const Tokens null = options.back();
   int nulls = 0, values = 0;

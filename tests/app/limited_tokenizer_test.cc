@@ -64,7 +64,7 @@ std::vector<std::pair<std::string, json>> tokenizers() {
           {"one space", characters({"\u2581"})}};
 }
 
-class PoorTokenizer : public testing::Test {
+class LimitedTokenizer : public testing::Test {
  protected:
   void SetUp() override {
     model_ = test::make_tiny_model(scratch_);
@@ -103,7 +103,7 @@ class PoorTokenizer : public testing::Test {
   std::string model_;
 };
 
-TEST_F(PoorTokenizer, EveryTaskAndMethodIsDoneOrRefused) {
+TEST_F(LimitedTokenizer, EveryTaskAndMethodIsDoneOrRefused) {
   const std::vector<std::pair<std::string, std::string>> jobs = {
       {"ask", "standard"},
       {"ask", "prefix"},
@@ -146,7 +146,7 @@ TEST_F(PoorTokenizer, EveryTaskAndMethodIsDoneOrRefused) {
   EXPECT_GT(refused, 25);
 }
 
-TEST_F(PoorTokenizer, WithoutALineBreakQuestionsAreAnswered) {
+TEST_F(LimitedTokenizer, WithoutALineBreakQuestionsAreAnswered) {
   scratch_.write("model/tokenizer.json", byte_tokens("\n", true).dump());
   const Ran ran = run_sheaf(scratch_, "run " + job("ask", "ippd", "plain") + " --quiet");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
@@ -155,7 +155,7 @@ TEST_F(PoorTokenizer, WithoutALineBreakQuestionsAreAnswered) {
   EXPECT_TRUE(rows[1]["answer"] == "A" || rows[1]["answer"] == "B") << rows[1];
 }
 
-TEST_F(PoorTokenizer, WhatItCannotSpellIsNamed) {
+TEST_F(LimitedTokenizer, WhatItCannotSpellIsNamed) {
   scratch_.write("model/tokenizer.json", byte_tokens("B", true).dump());
   Ran ran = run_sheaf(scratch_, "run " + job("ask", "ippd", "chatml") + " --quiet");
   EXPECT_EQ(ran.exit_code, 1) << ran.err;

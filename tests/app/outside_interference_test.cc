@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 const std::string kDeep(1'000'000, '[');
 
-class Foreign : public testing::Test {
+class OutsideInterference : public testing::Test {
  protected:
   void SetUp() override {
     model_ = test::make_tiny_model(scratch_);
@@ -79,7 +79,7 @@ class Foreign : public testing::Test {
   std::string model_;
 };
 
-TEST_F(Foreign, EverySignalThatAsksToStopStopsInOrder) {
+TEST_F(OutsideInterference, EverySignalThatAsksToStopEndsWith130AndSavesProgress) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     fs::remove_all(scratch_.path("out"));
     const auto run = half_a_run();
@@ -90,21 +90,21 @@ TEST_F(Foreign, EverySignalThatAsksToStopStopsInOrder) {
   }
 }
 
-TEST_F(Foreign, ASecondSignalEndsItAtOnceWithTheSameCode) {
+TEST_F(OutsideInterference, ASecondSignalEndsTheRunAtOnceWithTheSameCode) {
   const auto run = half_a_run();
   run->send(SIGTERM);
   run->send(SIGHUP);
   EXPECT_EQ(run->end(), 130);
 }
 
-TEST_F(Foreign, SignalsIgnoredFromTheStartStayIgnored) {
+TEST_F(OutsideInterference, SignalsIgnoredFromTheStartStayIgnored) {
   const auto run = half_a_run("trap '' HUP INT; ");
   run->send(SIGHUP);
   run->send(SIGINT);
   EXPECT_EQ(run->end(), 0) << "it goes on to its end";
 }
 
-TEST_F(Foreign, ARunWhoseFolderWasTakenOverIsNoSuccess) {
+TEST_F(OutsideInterference, ARunWhoseFolderWasReplacedFails) {
   const auto first = half_a_run();
   fs::remove_all(scratch_.path("out"));
   const auto second = half_a_run();
@@ -117,7 +117,7 @@ TEST_F(Foreign, ARunWhoseFolderWasTakenOverIsNoSuccess) {
   EXPECT_FALSE(fs::exists(scratch_.path("out/_SUCCESS")));
 }
 
-TEST_F(Foreign, SomebodysFilesAreNeverDeleted) {
+TEST_F(OutsideInterference, FilesOfOthersAreNeverDeleted) {
   fs::create_directories(scratch_.path("out"));
   scratch_.write("out/report.json", "mine");
   for (const char* more : {"", "--restart"}) {
@@ -127,7 +127,7 @@ TEST_F(Foreign, SomebodysFilesAreNeverDeleted) {
   }
 }
 
-TEST_F(Foreign, RowsAmongTheCorpusAreRefusedBeforeAnythingIsComputed) {
+TEST_F(OutsideInterference, RowsAmongTheCorpusAreRefusedBeforeAnythingIsComputed) {
   fs::create_directories(scratch_.path("in/deep/er"));
   fs::create_directories(scratch_.path("elsewhere"));
   fs::copy_file(scratch_.path("corpus.jsonl"), scratch_.path("in/a.jsonl"));
@@ -151,7 +151,7 @@ TEST_F(Foreign, RowsAmongTheCorpusAreRefusedBeforeAnythingIsComputed) {
   EXPECT_EQ(run_sheaf(scratch_, command("--quiet " + files + set("output.path", "in/sub"))).exit_code, 0);
 }
 
-TEST_F(Foreign, PipesAndDevicesAreRefusedWithoutWaiting) {
+TEST_F(OutsideInterference, PipesAndDevicesAreRefusedWithoutWaiting) {
   const std::string pipe = scratch_.path("pipe.jsonl");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const std::string what = "not a regular file";
@@ -196,7 +196,7 @@ TEST_F(Foreign, PipesAndDevicesAreRefusedWithoutWaiting) {
   EXPECT_TRUE(fs::is_fifo(scratch_.path("page.html")));
 }
 
-TEST_F(Foreign, NamesThatAreNotUtf8AreNames) {
+TEST_F(OutsideInterference, FileNamesThatAreNotUtf8AreRead) {
   fs::create_directories(scratch_.path("in"));
   fs::copy_file(scratch_.path("corpus.jsonl"), scratch_.path("in/\xff\x1b.jsonl"));
   scratch_.write("in/b.jsonl", "{broken\n");
@@ -210,13 +210,13 @@ TEST_F(Foreign, NamesThatAreNotUtf8AreNames) {
   expect_refusal(run_sheaf(scratch_, line), {"\\xff\\x1b.jsonl is gone"});
 }
 
-TEST_F(Foreign, AJobFromAPipeWithAWriterIsRead) {
+TEST_F(OutsideInterference, AJobFromAPipeWithAWriterIsRead) {
   const std::string line = std::string("bash -c '") + SHEAF_BINARY + " run --quiet <(sleep 0.1; cat " +
                            scratch_.path("job.yaml") + ")'";
   EXPECT_EQ(test::exit_code_of(std::system(line.c_str())), 0);
 }
 
-TEST_F(Foreign, NestedOrTruncatedFilesBesideAModelAreRefusedByName) {
+TEST_F(OutsideInterference, NestedOrTruncatedFilesBesideAModelAreRefusedByName) {
   for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json",
                            "model.safetensors.index.json"}) {
     const std::string path = "model/" + std::string(name);
@@ -234,7 +234,7 @@ TEST_F(Foreign, NestedOrTruncatedFilesBesideAModelAreRefusedByName) {
   EXPECT_EQ(run_sheaf(scratch_, command("--quiet")).exit_code, 0);
 }
 
-TEST_F(Foreign, NestedAnswersAndPredictionsAreRefusedByName) {
+TEST_F(OutsideInterference, NestedAnswersAndPredictionsAreRefusedByName) {
   const json row = {{"id", 1}, {"category", "c"}, {"gold", "{\"a\":" + kDeep}};
   const std::string gold = scratch_.write("gold.jsonl", row.dump() + "\n");
   const std::string extra = scratch_.write(
@@ -252,7 +252,7 @@ TEST_F(Foreign, NestedAnswersAndPredictionsAreRefusedByName) {
                  {"deep.jsonl"});
 }
 
-TEST_F(Foreign, DamagedReportsAreNamedAndNoReasonToStop) {
+TEST_F(OutsideInterference, DamagedReportsAreNamedAndDoNotStopTheRun) {
   ASSERT_EQ(run_sheaf(scratch_, command("--quiet")).exit_code, 0);
   const json report = json::parse(read_text(scratch_.path("out/report.json")));
   json wrong = report;
@@ -280,7 +280,7 @@ TEST_F(Foreign, DamagedReportsAreNamedAndNoReasonToStop) {
   }
 }
 
-TEST_F(Foreign, MergesBehaveAsRunsDo) {
+TEST_F(OutsideInterference, AMergeSurvivesAFullDiskForeignFilesAndWrongManifests) {
   std::string shards;
   for (int i = 0; i < 2; ++i) {
     const std::string name = "shard" + std::to_string(i);
@@ -316,7 +316,7 @@ TEST_F(Foreign, MergesBehaveAsRunsDo) {
   EXPECT_FALSE(fs::exists(scratch_.path("fresh")));
 }
 
-TEST_F(Foreign, ClosedStandardStreamsAreNoPlaceForFiles) {
+TEST_F(OutsideInterference, ClosedStandardStreamsDoNotReceiveRows) {
   const std::string job = scratch_.path("job.yaml");
   ASSERT_EQ(run_sheaf(scratch_, command("--quiet" + set("output.path", "whole"))).exit_code, 0);
   const auto closed = [&](const std::string& more, const std::string& streams) {
@@ -334,7 +334,7 @@ TEST_F(Foreign, ClosedStandardStreamsAreNoPlaceForFiles) {
   EXPECT_EQ(closed("--set input.path=-", "<&- 2>/dev/null"), 2) << "a corpus that is not there is not empty";
 }
 
-TEST_F(Foreign, ThreadsThatCannotBeStartedEndTheRun) {
+TEST_F(OutsideInterference, ThreadsThatCannotBeStartedEndTheRun) {
   SKIP_UNLESS(!test::kAddressSanitizer, test::Lacking::plain_memory,
               "the address sanitizer reserves terabytes");
   int too_many = 0;
@@ -354,7 +354,7 @@ TEST_F(Foreign, ThreadsThatCannotBeStartedEndTheRun) {
   EXPECT_GT(too_many, 0);
 }
 
-TEST_F(Foreign, LinksLeadToNobodysFiles) {
+TEST_F(OutsideInterference, LinksAreNotFollowedToFilesOfOthers) {
   const std::string victim = scratch_.write("victim", "mine");
   fs::create_directories(scratch_.path("out"));
   fs::create_symlink(victim, scratch_.path("out/.lock"));
@@ -376,7 +376,7 @@ TEST_F(Foreign, LinksLeadToNobodysFiles) {
   EXPECT_TRUE(fs::exists(scratch_.path("rows/rows-00000.jsonl")));
 }
 
-TEST_F(Foreign, WhatACommandReadsIsNotWhatItWrites) {
+TEST_F(OutsideInterference, ACommandNeverOverwritesItsInput) {
   ASSERT_EQ(run_sheaf(scratch_, command("--quiet")).exit_code, 0);
   const std::string job = scratch_.path("job.yaml"), corpus = scratch_.path("corpus.jsonl");
   const std::string before = read_text(job) + read_text(corpus);
@@ -392,7 +392,7 @@ TEST_F(Foreign, WhatACommandReadsIsNotWhatItWrites) {
   EXPECT_EQ(read_text(job) + read_text(corpus), before);
 }
 
-TEST_F(Foreign, AModelThatIsCutShortEndsTheRunWithItsName) {
+TEST_F(OutsideInterference, AModelThatIsCutShortEndsTheRunWithItsName) {
   std::string weights;
   for (const auto& entry : fs::directory_iterator(model_))
     if (entry.path().extension() == ".safetensors") weights = entry.path();
@@ -407,7 +407,7 @@ TEST_F(Foreign, AModelThatIsCutShortEndsTheRunWithItsName) {
   }
 }
 
-TEST_F(Foreign, RowsThatSomebodyChangedAreNoSuccess) {
+TEST_F(OutsideInterference, ARunWhoseRowsWereChangedFails) {
   const auto run = half_a_run();
   fs::resize_file(scratch_.path("out/rows-00000.jsonl.part"), 0);
   EXPECT_EQ(run->end(), 2);
@@ -415,7 +415,7 @@ TEST_F(Foreign, RowsThatSomebodyChangedAreNoSuccess) {
   EXPECT_FALSE(fs::exists(scratch_.path("out/_SUCCESS")));
 }
 
-TEST_F(Foreign, AFullDiskCostsTheGroupsThatDidNotFit) {
+TEST_F(OutsideInterference, AFullDiskLosesOnlyUncommittedGroups) {
   ASSERT_EQ(run_sheaf(scratch_, command("--quiet" + set("output.path", "whole"))).exit_code, 0);
   for (int writes = 1; writes < 12; writes += 2) {
     fs::remove_all(scratch_.path("out"));
@@ -431,7 +431,7 @@ TEST_F(Foreign, AFullDiskCostsTheGroupsThatDidNotFit) {
   }
 }
 
-TEST_F(Foreign, AFileSystemWithoutLocksIsUsedWithANotice) {
+TEST_F(OutsideInterference, AFileSystemWithoutLocksGivesANotice) {
   EXPECT_EQ(preloaded(SHEAF_NO_FLOCK), 0) << read_text(scratch_.path("err"));
   EXPECT_NE(read_text(scratch_.path("err")).find("the file system has no locks"), std::string::npos)
       << read_text(scratch_.path("err"));

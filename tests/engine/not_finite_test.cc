@@ -37,9 +37,9 @@ void expect_unsound(Backend& backend, const std::vector<Stack>& stacks, const En
   }
 }
 
-class UnsoundOn : public testing::TestWithParam<MakeBackend> {};
+class NotFiniteLogitsOn : public testing::TestWithParam<MakeBackend> {};
 
-TEST_P(UnsoundOn, EveryMethodEnds) {
+TEST_P(NotFiniteLogitsOn, EndTheRunOfEveryMethod) {
   Model model = make_random_model({}, 5);
   fill(model, model.final_norm, 3e38f);
   const auto backend = GetParam()(model);
@@ -54,7 +54,7 @@ TEST_P(UnsoundOn, EveryMethodEnds) {
 }
 
 /// Wherever numbers get too large, it is seen at the end.
-TEST_P(UnsoundOn, EveryWeightCanOverflow) {
+TEST_P(NotFiniteLogitsOn, AreNoticedFromEveryOverflowingWeight) {
   const std::vector<std::pair<const char*, Matrix LayerWeights::*>> weights{
       {"q", &LayerWeights::q},
       {"k", &LayerWeights::k},
@@ -77,9 +77,14 @@ TEST_P(UnsoundOn, EveryWeightCanOverflow) {
   expect_unsound(*GetParam()(model), long_stacks(1, 0), options);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, UnsoundOn,
+std::string not_finite_name(const testing::TestParamInfo<MakeBackend>& backend) {
+  constexpr const char* kNames[] = {"reference", "f32", "int16", "int8"};
+  return kNames[backend.index];
+}
+INSTANTIATE_TEST_SUITE_P(Cpu, NotFiniteLogitsOn,
                          testing::Values(&reference, &quick<CpuPrecision::f32>, &quick<CpuPrecision::int16>,
-                                         &quick<CpuPrecision::int8>));
+                                         &quick<CpuPrecision::int8>),
+                         not_finite_name);
 
 /// A backend whose picks are not sound from some step on.
 class Spoilt : public Backend {
@@ -101,7 +106,7 @@ class Spoilt : public Backend {
   int left_;
 };
 
-TEST(Unsound, AnswersThatAreCompleteAreHandedOutBefore) {
+TEST(NotFiniteLogits, CompleteAnswersAreHandedOutFirst) {
   const auto inner = make_quick_backend(make_random_model({}, 5), 1);
   const std::vector<Stack> stacks = long_stacks(5, 2);
   const EngineOptions options{.tokens_per_step = 30, .pages = 2000};
@@ -124,7 +129,7 @@ TEST(Unsound, AnswersThatAreCompleteAreHandedOutBefore) {
   EXPECT_LT(answers, right.size());
 }
 
-TEST(Unsound, ADraftIsLeftOutAndTheAnswersStay) {
+TEST(NotFiniteLogits, ADraftIsLeftOutAndTheAnswersStay) {
   const Model model = make_random_model({}, 5);
   const auto backend = make_quick_backend(model, 1), inner = make_quick_backend(model, 1);
   EngineOptions options{.tokens_per_step = 400, .pages = 2000};

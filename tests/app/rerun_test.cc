@@ -16,7 +16,7 @@ using test::Running;
 
 constexpr int kMany = 400;  // records, of which a restart that is stopped leaves most
 
-class SecondNight : public testing::Test {
+class Rerun : public testing::Test {
  protected:
   void SetUp() override {
     model_ = test::make_tiny_model(scratch_);
@@ -70,7 +70,7 @@ class SecondNight : public testing::Test {
   std::string model_;
 };
 
-TEST_F(SecondNight, TheFolderIsNamedAfterTheDayAndTheJob) {
+TEST_F(Rerun, TheFolderIsNamedAfterTheDayAndTheJob) {
   write_job(scratch_.path("runs/{job}-{date}-{time}"));
   const Ran ran = run();
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
@@ -87,7 +87,7 @@ TEST_F(SecondNight, TheFolderIsNamedAfterTheDayAndTheJob) {
       << wrong.err;
 }
 
-TEST_F(SecondNight, WhatChangedIsSaidInWordsWithTheWaysOn) {
+TEST_F(Rerun, ARefusalNamesWhatChangedAndWhatToDo) {
   ASSERT_EQ(run().exit_code, 0);
   write_corpus(8);
   const Ran refused = run("--set method.seed=3");
@@ -113,14 +113,14 @@ TEST_F(SecondNight, WhatChangedIsSaidInWordsWithTheWaysOn) {
   EXPECT_NE(anew.out.find("8 rows, 8 answers"), std::string::npos) << anew.out;
 }
 
-TEST_F(SecondNight, ARunMayReuseItsOwnFolderOnlyWithRestart) {
+TEST_F(Rerun, ARunMayReuseItsOwnFolderOnlyWithRestart) {
   ASSERT_EQ(run().exit_code, 0);
   const Ran refused = run("--reuse " + scratch_.path("out"));
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_NE(refused.err.find("add --restart"), std::string::npos) << refused.err;
 }
 
-TEST_F(SecondNight, AStoppedRestartLeavesTheFinishedRunAndGoesOn) {
+TEST_F(Rerun, AStoppedRestartKeepsTheFinishedRunAndResumes) {
   ASSERT_EQ(run().exit_code, 0);
   const std::string before = read_text(scratch_.path("out/rows-00000.jsonl"));
   const std::string err = stop_restart(SIGINT, 130);
@@ -144,7 +144,7 @@ TEST_F(SecondNight, AStoppedRestartLeavesTheFinishedRunAndGoesOn) {
   EXPECT_FALSE(exists("out.previous"));
 }
 
-TEST_F(SecondNight, AKilledRestartOfAnotherJobBeginsAnew) {
+TEST_F(Rerun, AKilledRestartOfAnotherJobStartsOver) {
   ASSERT_EQ(run().exit_code, 0);
   stop_restart(SIGKILL, 128 + SIGKILL);
   EXPECT_EQ(rows("out"), 6);
@@ -159,7 +159,7 @@ TEST_F(SecondNight, AKilledRestartOfAnotherJobBeginsAnew) {
   EXPECT_EQ(run().exit_code, 0) << "finished";
 }
 
-TEST_F(SecondNight, ARestartThatFailsReplacesNothing) {
+TEST_F(Rerun, ARestartThatFailsReplacesNothing) {
   ASSERT_EQ(run().exit_code, 0);
   scratch_.write("corpus.jsonl", "{\"n\":1,\"c\":\"\",\"q\":\"What?\"}\n");
   EXPECT_EQ(run("--restart").exit_code, 2) << "no row";
@@ -172,7 +172,7 @@ TEST_F(SecondNight, ARestartThatFailsReplacesNothing) {
   EXPECT_FALSE(exists("out.restart"));
 }
 
-TEST_F(SecondNight, KeepPreviousNeedsRestart) {
+TEST_F(Rerun, KeepPreviousNeedsRestart) {
   const Ran ran = run("--keep-previous");
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_NE(ran.err.find("--restart"), std::string::npos) << ran.err;

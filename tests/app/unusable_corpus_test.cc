@@ -10,7 +10,7 @@ using nlohmann::json;
 using test::Ran;
 using test::run_sheaf;
 
-class LostCorpus : public testing::Test {
+class UnusableCorpus : public testing::Test {
  protected:
   void SetUp() override {
     scratch_.write("job.yaml", "model: {path: " + test::make_tiny_model(scratch_) +
@@ -31,7 +31,7 @@ class LostCorpus : public testing::Test {
   TempFolder scratch_;
 };
 
-TEST_F(LostCorpus, NoRecordAtAll) {
+TEST_F(UnusableCorpus, AnEmptyCorpusFails) {
   scratch_.write("corpus.jsonl", "");
   for (const char* command : {"run", "plan"}) {
     const Ran ran = sheaf(command);
@@ -44,7 +44,7 @@ TEST_F(LostCorpus, NoRecordAtAll) {
   EXPECT_TRUE(succeeded());
 }
 
-TEST_F(LostCorpus, EveryRecordRejected) {
+TEST_F(UnusableCorpus, ARunThatRejectsEveryRecordFails) {
   scratch_.write("corpus.jsonl", "{\"n\":1}\n{\"n\":2}\n{\"n\":3,\"c\":\"\",\"q\":\"What?\"}\nnot JSON\n");
   const Ran ran = sheaf("run");
   EXPECT_EQ(ran.exit_code, 2);
@@ -62,7 +62,7 @@ TEST_F(LostCorpus, EveryRecordRejected) {
   EXPECT_TRUE(succeeded());
 }
 
-TEST_F(LostCorpus, AMendedCorpusNeedsNoRestart) {
+TEST_F(UnusableCorpus, ACorpusThatWasMendedRunsWithoutRestart) {
   scratch_.write("corpus.jsonl", "{\"n\":1}\n");
   EXPECT_EQ(sheaf("run").exit_code, 2);
   scratch_.write("corpus.jsonl", good(1));
@@ -72,7 +72,7 @@ TEST_F(LostCorpus, AMendedCorpusNeedsNoRestart) {
   EXPECT_EQ(read_text(scratch_.path("out/rejects.jsonl")), "");
 }
 
-TEST_F(LostCorpus, AnotherFormatUnderTheNameOfJsonLines) {
+TEST_F(UnusableCorpus, AnotherFormatNamedJsonlIsRecognized) {
   const std::string utf16("\xff\xfe{\0\"\0n\0\"\0:\0001\0}\0\n\0", 18);
   for (const std::string& text : {std::string("n,c,q\n1,A box.,What?\n"), "[" + good(1) + "]\n", utf16}) {
     scratch_.write("corpus.jsonl", text);
@@ -83,7 +83,7 @@ TEST_F(LostCorpus, AnotherFormatUnderTheNameOfJsonLines) {
   }
 }
 
-TEST_F(LostCorpus, RejectsAreExplained) {
+TEST_F(UnusableCorpus, RejectsAreExplained) {
   std::string lines;
   for (int i = 0; i < 9; ++i) lines += good(i);
   for (int i = 0; i < 3; ++i) lines += "{\"n\":" + std::to_string(i) + ",\"c\":\"A box.\"}\n";
@@ -101,7 +101,7 @@ TEST_F(LostCorpus, RejectsAreExplained) {
   EXPECT_EQ(ran.err.find("WARNING"), std::string::npos) << ran.err;
 }
 
-TEST_F(LostCorpus, WhateverIsNotJsonIsOneReason) {
+TEST_F(UnusableCorpus, LinesThatAreNotJsonAreOneKindOfReject) {
   std::string lines;
   for (int i = 0; i < 9; ++i) lines += good(i);
   scratch_.write("corpus.jsonl", lines + "{\"n\": 1,}\n{\"n\" 1}\n{\"n\": True}\n{\"n\": \"x\n");
@@ -123,7 +123,7 @@ TEST_F(LostCorpus, WhateverIsNotJsonIsOneReason) {
             "not valid JSON at column 9: a text has no closing quote\n");
 }
 
-TEST_F(LostCorpus, HalfOfItIsWorthAWarning) {
+TEST_F(UnusableCorpus, RejectingHalfOfTheRecordsIsWarnedOf) {
   scratch_.write("corpus.jsonl", good(1) + "{}\n");
   for (const char* command : {"run --quiet", "plan", "run --json --restart"}) {
     const Ran ran = sheaf(command);
@@ -133,7 +133,7 @@ TEST_F(LostCorpus, HalfOfItIsWorthAWarning) {
   }
 }
 
-TEST_F(LostCorpus, AShardWithoutRecordsIsFine) {
+TEST_F(UnusableCorpus, AShardWithoutRecordsSucceeds) {
   scratch_.write("corpus.jsonl", good(1));
   for (const char* shard : {"0/2", "1/2"}) {
     const Ran ran = sheaf("run", std::string("--shard ") + shard +
@@ -146,7 +146,7 @@ TEST_F(LostCorpus, AShardWithoutRecordsIsFine) {
             0);
 }
 
-TEST_F(LostCorpus, DuplicateIds) {
+TEST_F(UnusableCorpus, DuplicateIdsAreCountedAndWarnedOf) {
   scratch_.write("corpus.jsonl", good(7) + good(8) + good(7) + good(9) + good(8) + good(7));
   const Ran kept = sheaf("run", "--set output.path=" + scratch_.path("kept"));
   EXPECT_EQ(kept.exit_code, 0) << kept.err;
@@ -183,7 +183,7 @@ TEST_F(LostCorpus, DuplicateIds) {
   EXPECT_NE(none.err.find("input.id"), std::string::npos) << none.err;
 }
 
-TEST_F(LostCorpus, AShardInsideAStretchThatAnotherTells) {
+TEST_F(UnusableCorpus, AStretchOfRejectsAcrossShardsMergesToThatOfOneRun) {
   std::string text = good(0);
   for (int i = 0; i < 400; ++i) text += "not JSON\n";
   scratch_.write("corpus.jsonl", text + good(1));
@@ -199,7 +199,7 @@ TEST_F(LostCorpus, AShardInsideAStretchThatAnotherTells) {
   EXPECT_EQ(read_text(scratch_.path("all/rejects.jsonl")), read_text(scratch_.path("out/rejects.jsonl")));
 }
 
-TEST_F(LostCorpus, DuplicateIdsOfRequests) {
+TEST_F(UnusableCorpus, DuplicateIdsOfRequestsAreReported) {
   const auto request = [](const std::string& id) {
     return json{{"custom_id", id},
                 {"method", "POST"},

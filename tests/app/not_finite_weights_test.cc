@@ -13,14 +13,14 @@ using test::Ran, test::run_sheaf;
 
 constexpr uint16_t kNan = 0x7fc0, kInfinity = 0x7f80;     // bf16
 constexpr uint16_t kHuge = 0x7f62, kHugeSquare = 0x6904;  // 3e38; 1e25, whose square overflows
-constexpr int kRows = 120, kHidden = 16, kZebra = 90;
+constexpr int kBoxes = 120, kHidden = 16, kZebra = 90;
 
-class Weights : public testing::Test {
+class NotFiniteWeights : public testing::Test {
  protected:
   void SetUp() override {
     model_ = test::make_tiny_model(scratch_);
     std::string lines;
-    for (int i = 0; i < kRows; ++i)
+    for (int i = 0; i < kBoxes; ++i)
       lines += json{{"n", i}, {"c", (i == kZebra ? "Zebra " : "Box ") + std::to_string(i)}, {"q", "What?"}}
                    .dump() +
                "\n";
@@ -56,7 +56,7 @@ class Weights : public testing::Test {
   std::string model_, job_, file_;
 };
 
-TEST_F(Weights, AModelThatIsNotFiniteIsRefusedInEveryPrecision) {
+TEST_F(NotFiniteWeights, AreRefusedInEveryPrecision) {
   EXPECT_EQ(run(" --restart").exit_code, 0);
   const std::string good = read_text(file_);
   const std::string workload = scratch_.write(
@@ -79,7 +79,7 @@ TEST_F(Weights, AModelThatIsNotFiniteIsRefusedInEveryPrecision) {
   }
 }
 
-TEST_F(Weights, NumbersThatOverflowEndTheRun) {
+TEST_F(NotFiniteWeights, NumbersThatOverflowEndTheRun) {
   set("model.norm.weight", 0, kHidden, kHuge);
   for (const char* how :
        {"", " --set model.dtype=int16", " --set model.dtype=int8", " --set engine.kernels=reference",
@@ -87,7 +87,7 @@ TEST_F(Weights, NumbersThatOverflowEndTheRun) {
     says(run(std::string(" --restart") + how), 3, {"not finite", "overflow", "model.dtype", "rows are kept"});
 }
 
-TEST_F(Weights, RowsBeforeAnOverflowAreKept) {
+TEST_F(NotFiniteWeights, RowsBeforeAnOverflowAreKept) {
   set("model.embed_tokens.weight", 'Z' * kHidden, kHidden, kHugeSquare);
   size_t before = 60;
   for (int i = 0; i < 2; ++i) {  // the second resumes, and ends in the same place

@@ -11,7 +11,7 @@ using nlohmann::json;
 using test::Ran;
 using test::run_sheaf;
 
-class Keep : public testing::Test {
+class KeptColumns : public testing::Test {
  protected:
   void SetUp() override {
     scratch_.write("corpus.jsonl", R"({"sku":"a","title":"Oak tea","price":4.5,"url":"u/1","tags":["x",1]})"
@@ -37,7 +37,7 @@ class Keep : public testing::Test {
   std::string job_;
 };
 
-TEST_F(Keep, RowsRepeatColumns) {
+TEST_F(KeptColumns, RowsRepeatThem) {
   const Ran ran = run_sheaf(scratch_, "run " + job_ + " --quiet --set input.keep='[price, url, tags]'");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const auto rows = test::read_json_lines(read_text(scratch_.path("out/rows-00000.jsonl")));
@@ -49,7 +49,7 @@ TEST_F(Keep, RowsRepeatColumns) {
   for (const char* column : {"price", "url", "tags"}) EXPECT_TRUE(rows[1].at(column).is_null()) << column;
 }
 
-TEST_F(Keep, ParquetRowsRepeatThemToo) {
+TEST_F(KeptColumns, ParquetRowsRepeatThem) {
   const Ran ran = run_sheaf(scratch_, "run " + job_ + " --quiet --set output.format=parquet");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   ParquetFile file(scratch_.path("out/rows-00000.parquet"));
@@ -81,7 +81,7 @@ TEST_F(Keep, ParquetRowsRepeatThemToo) {
       << third.err;
 }
 
-TEST_F(Keep, AttributesAreScoredWithoutThem) {
+TEST_F(KeptColumns, ScoresIgnoreThem) {
   ASSERT_EQ(run_sheaf(scratch_, "run " + job_ + " --quiet --set output.format=parquet").exit_code, 0);
   const std::string gold =
       scratch_.write("gold.jsonl",
@@ -104,7 +104,7 @@ TEST_F(Keep, AttributesAreScoredWithoutThem) {
   for (const char* key : {"micro_f1", "micro_precision"}) EXPECT_EQ(with[key], without[key]) << with.dump();
 }
 
-TEST_F(Keep, ClashesAreRefused) {
+TEST_F(KeptColumns, ClashesWithOtherColumnsAreRefused) {
   EXPECT_NE(error("input.keep=[price, id]").find("input.keep: rows may have a \"id\" of their own; rename"),
             std::string::npos);
   EXPECT_NE(error("input.keep=[price, price]").find("\"price\" appears twice; remove one"),

@@ -14,7 +14,7 @@ using test::Ran;
 using test::read_json_lines;
 using test::run_sheaf;
 
-class Types : public testing::Test {
+class TypedValues : public testing::Test {
  protected:
   void SetUp() override {
     std::string lines;
@@ -45,7 +45,7 @@ class Types : public testing::Test {
   TempFolder scratch_;
 };
 
-TEST_F(Types, AreWhatTheSchemaSays) {
+TEST_F(TypedValues, HaveTheTypesOfTheSchema) {
   const Ran ran = run();
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   std::set<std::string> organic;
@@ -67,7 +67,7 @@ TEST_F(Types, AreWhatTheSchemaSays) {
   EXPECT_TRUE(organic.contains("true") || organic.contains("false"));
 }
 
-TEST_F(Types, SimplePatternsAreDecodedUnder) {
+TEST_F(TypedValues, SimplePatternsConstrainDecoding) {
   scratch_.write("schema.yaml",
                  "categories:\n  Tea: [{name: Lot, type: pattern, pattern: '[A-Z]{2}-\\d{2}'}]\n");
   const Ran ran = run();
@@ -85,7 +85,7 @@ TEST_F(Types, SimplePatternsAreDecodedUnder) {
   EXPECT_NE(verified.out.find("exact match 1.0000"), std::string::npos) << verified.out << verified.err;
 }
 
-TEST_F(Types, ParquetHasColumnsOfThem) {
+TEST_F(TypedValues, ParquetColumnsHaveTheirTypes) {
   ASSERT_EQ(run().exit_code, 0);
   ASSERT_EQ(run("--set output.format=parquet --set output.path=" + scratch_.path("table")).exit_code, 0);
   const std::string read =
@@ -109,7 +109,7 @@ TEST_F(Types, ParquetHasColumnsOfThem) {
   EXPECT_EQ(shown("table"), shown("out")) << "rows are read back alike";
 }
 
-TEST_F(Types, PatternsAreCheckedWithTheSchema) {
+TEST_F(TypedValues, WrongPatternsAreRefusedWithTheSchema) {
   for (const auto& [definition, message] : std::map<std::string, std::string>{
            {"type: pattern", "add the key pattern"},
            {"type: text, pattern: a", "set type: pattern or remove it"},
@@ -123,7 +123,7 @@ TEST_F(Types, PatternsAreCheckedWithTheSchema) {
   }
 }
 
-TEST_F(Types, OptionsBelongToEnums) {
+TEST_F(TypedValues, OptionsOfOtherTypesThanEnumAreRefused) {
   scratch_.write("schema.yaml", "categories: {Tea: [{name: Organic, type: boolean, options: [maybe]}]}\n");
   const Ran ran = run();
   EXPECT_EQ(ran.exit_code, 2);
