@@ -64,7 +64,7 @@ sanitized-build: setup
 
 define SANITIZE_LEFT_OUT
 Left out of make sanitize: the GPU tests (test_cuda), Train, Browser and Package, which are not built or added there;
-Soak, AddressSpace and Foreign.ThreadsThatCannotBeStarted, which skip because the address sanitizer takes memory of its
+Soak, AddressSpace and OutsideInterference.ThreadsThatCannotBeStarted, which skip because the address sanitizer takes memory of its
 own; and the search for leaks in the areas app, datasets, estimate, eval and metrics, which start the program hundreds
 of times. make test runs all of these without sanitizers, make gpu-sanitize runs small GPU tests under
 compute-sanitizer, and make thread-sanitize looks for data races.

@@ -1,13 +1,18 @@
 #include "app/command_tree.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fmt/ranges.h>
+#include <iterator>
 #include <sstream>
 
 #include "core/text/wrap.h"
 
 namespace sheaf {
 namespace {
+
+/// `bench --profile` in earlier versions.
+constexpr std::string_view kOldProfile = "calibrate";
 
 std::vector<std::string> choices_in(const std::string& type) {
   const size_t open = type.find('{'), close = type.find('}', open);
@@ -21,7 +26,8 @@ std::vector<std::string> choices_in(const std::string& type) {
 ArgumentFacts describe_argument(const CLI::Option& option) {
   ArgumentFacts facts;
   for (const std::string& name : option.get_snames()) facts.names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) facts.names.push_back("--" + name);
+  for (const std::string& name : option.get_lnames())
+    (name == kOldProfile ? facts.old_names : facts.names).push_back("--" + name);
   facts.required = option.get_required();
   facts.help = one_line(option.get_description());
   if (option.get_type_size() == 0) return facts;
@@ -50,35 +56,28 @@ ArgumentFacts describe_argument(const CLI::Option& option) {
   return facts;
 }
 
-std::vector<ArgumentFacts> select(const std::vector<ArgumentFacts>& all, bool operands) {
-  std::vector<ArgumentFacts> some;
-  for (const ArgumentFacts& each : all)
-    if (each.names.empty() == operands) some.push_back(each);
-  return some;
-}
-
 }  // namespace
 
 CommandFacts describe_command(const CLI::App& app) {
   CommandFacts facts;
   facts.help = one_line(app.get_description());
-  for (const CLI::Option* option : app.get_options([](const CLI::Option*) { return true; }))
-    facts.arguments.push_back(describe_argument(*option));
+  for (const CLI::Option* option : app.get_options([](const CLI::Option*) { return true; })) {
+    const ArgumentFacts argument = describe_argument(*option);
+    (argument.names.empty() ? facts.operands : facts.options).push_back(argument);
+  }
   return facts;
+}
+
+std::vector<std::string> ArgumentFacts::all_names() const {
+  std::vector<std::string> all = names;
+  std::ranges::copy(old_names, std::back_inserter(all));
+  return all;
 }
 
 std::string ArgumentFacts::usage() const {
   if (!names.empty()) return fmt::format("{}{}{}", fmt::join(names, ", "), value.empty() ? "" : " ", value);
   const std::string word = value + (repeated ? "..." : "");
   return required ? word : "[" + word + "]";
-}
-
-std::vector<ArgumentFacts> CommandFacts::options() const {
-  return select(arguments, false);
-}
-
-std::vector<ArgumentFacts> CommandFacts::operands() const {
-  return select(arguments, true);
 }
 
 std::vector<CommandFacts> describe_commands(const CLI::App& app) {

@@ -1,11 +1,8 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/ranges.h>
-#include <memory>
 
 #include "app/command_tree.h"
 #include "app/commands.h"
-#include "app/option_checks.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/model/shapes.h"
@@ -15,6 +12,94 @@
 
 namespace sheaf {
 namespace {
+
+// In the scripts, @NAME stands for text that depends on the commands.
+
+constexpr const char* kBash = R"(# bash completion for sheaf, written by `sheaf completion bash`
+_sheaf() {
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+  local command="" options="" words="" files=0 value=0 i
+  # bash cuts --option=value into three words, and key=value behind --set.
+  if [[ $word == "=" || $before == "=" ]]; then
+    i=$((COMP_CWORD - 1))
+    if [[ $word == "=" ]]; then word=""; else i=$((COMP_CWORD - 2)); fi
+    before=${COMP_WORDS[i]}
+    if [[ ${COMP_WORDS[i - 1]} == --set ]]; then value=2; fi
+  fi
+  for ((i = 1; i < COMP_CWORD; ++i)); do
+    if [[ ${COMP_WORDS[i]} != -* ]]; then command=${COMP_WORDS[i]} && break; fi
+  done
+  if ((value == 2)); then
+    case $before in
+@KEYS
+    esac
+  else
+    case "$command $before" in
+@VALUES
+    esac
+  fi
+  if ((value == 0)); then
+    case $command in
+@WORDS
+    esac
+    if [[ $word == -* ]]; then words=$options files=0; fi
+  fi
+  if [[ $word == *,* && -n $words ]]; then  # the last of a list
+    mapfile -t COMPREPLY < <(compgen -P "${word%,*}," -W "$words" -- "${word##*,}")
+  else
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+  fi
+  if [[ ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2> /dev/null; fi
+  if ((files == 1)); then
+    compopt -o filenames 2> /dev/null
+    mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$word")
+  fi
+}
+complete -F _sheaf sheaf
+)";
+
+constexpr const char* kZsh = R"zsh(#compdef sheaf
+# zsh completion for sheaf, written by `sheaf completion zsh`
+_sheaf_key() {
+  if compset -P '*='; then
+    case ${${IPREFIX%=}##*=} in
+@KEY_CASES
+    esac
+  else
+    compadd -S '' -- @KEYS
+  fi
+}
+_sheaf() {
+  local context state state_descr line
+  typeset -A opt_args
+  _arguments -C \
+@OWN
+    '1:command:->command' \
+    '*::argument:->argument'
+  case $state in
+    command)
+      local -a commands
+      commands=(
+@NAMES
+      )
+      _describe command commands
+      ;;
+    argument)
+      case $words[1] in
+@CASES
+      esac
+      ;;
+  esac
+}
+# Both as a file in $fpath and by `source`.
+if [[ $funcstack[1] == _sheaf ]]; then _sheaf "$@"; else compdef _sheaf sheaf; fi
+)zsh";
+
+/// The script with texts in the places of their names.
+std::string fill(std::string script, std::initializer_list<std::pair<std::string_view, std::string>> texts) {
+  for (const auto& [name, text] : texts) script.replace(script.find(name), name.size(), text);
+  return script;
+}
 
 /// Words for the value of an option that takes others too.
 std::vector<std::string> offers(const CommandFacts& command, const ArgumentFacts& argument) {
@@ -57,12 +142,11 @@ std::string bash_script(const std::vector<CommandFacts>& commands) {
   for (const CommandFacts& command : commands) {
     std::string options, operands;
     bool files = false;
-    for (const ArgumentFacts& argument : command.arguments) {
-      if (argument.names.empty()) {
-        operands += fmt::format("{} ", fmt::join(argument.choices, " "));
-        files |= argument.path;
-        continue;
-      }
+    for (const ArgumentFacts& argument : command.operands) {
+      operands += fmt::format("{} ", fmt::join(argument.choices, " "));
+      files |= argument.path;
+    }
+    for (const ArgumentFacts& argument : command.options) {
       std::string pattern;
       for (const std::string& name : argument.names) {
         options += name + " ";
@@ -78,47 +162,9 @@ std::string bash_script(const std::vector<CommandFacts>& commands) {
                          files ? 1 : 0);
   }
   words += fmt::format("    help) words=\"{} job\" ;;\n", names);
-  return "# bash completion for sheaf, written by `sheaf completion bash`\n"
-         "_sheaf() {\n"
-         "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
-         "  local command=\"\" options=\"\" words=\"\" files=0 value=0 i\n"
-         "  # bash cuts --option=value into three words, and key=value behind --set.\n"
-         "  if [[ $word == \"=\" || $before == \"=\" ]]; then\n"
-         "    i=$((COMP_CWORD - 1))\n"
-         "    if [[ $word == \"=\" ]]; then word=\"\"; else i=$((COMP_CWORD - 2)); fi\n"
-         "    before=${COMP_WORDS[i]}\n"
-         "    if [[ ${COMP_WORDS[i - 1]} == --set ]]; then value=2; fi\n"
-         "  fi\n"
-         "  for ((i = 1; i < COMP_CWORD; ++i)); do\n"
-         "    if [[ ${COMP_WORDS[i]} != -* ]]; then command=${COMP_WORDS[i]} && break; fi\n"
-         "  done\n"
-         "  if ((value == 2)); then\n"
-         "    case $before in\n" +
-         key_cases("      ", "words=\"{}\"", "files=1") +
-         "    esac\n"
-         "  else\n"
-         "    case \"$command $before\" in\n" +
-         values +
-         "    esac\n"
-         "  fi\n"
-         "  if ((value == 0)); then\n"
-         "    case $command in\n" +
-         words +
-         "    esac\n"
-         "    if [[ $word == -* ]]; then words=$options files=0; fi\n"
-         "  fi\n"
-         "  if [[ $word == *,* && -n $words ]]; then  # the last of a list\n"
-         "    mapfile -t COMPREPLY < <(compgen -P \"${word%,*},\" -W \"$words\" -- \"${word##*,}\")\n"
-         "  else\n"
-         "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
-         "  fi\n"
-         "  if [[ ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2> /dev/null; fi\n"
-         "  if ((files == 1)); then\n"
-         "    compopt -o filenames 2> /dev/null\n"
-         "    mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- \"$word\")\n"
-         "  fi\n"
-         "}\n"
-         "complete -F _sheaf sheaf\n";
+  return fill(kBash, {{"@KEYS\n", key_cases("      ", "words=\"{}\"", "files=1")},
+                      {"@VALUES\n", values},
+                      {"@WORDS\n", words}});
 }
 
 /// Inside single quotes, with `special` characters behind a backslash.
@@ -154,7 +200,7 @@ std::string zsh_value(const CommandFacts& command, const ArgumentFacts& argument
 
 std::string zsh_arguments(const CommandFacts& command, const std::string& indent) {
   std::string out;
-  for (const ArgumentFacts& option : command.options()) {
+  for (const ArgumentFacts& option : command.options) {
     const std::string names = fmt::format("{}", fmt::join(option.names, ","));
     std::string spec = option.repeated ? "'*'" : "";
     if (option.names.size() == 1)
@@ -164,7 +210,7 @@ std::string zsh_arguments(const CommandFacts& command, const std::string& indent
     out += fmt::format("{}{}'[{}]{}' \\\n", indent, spec, zsh_quoted(option.help, "[]:\\"),
                        option.value.empty() ? "" : zsh_value(command, option));
   }
-  for (const ArgumentFacts& operand : command.operands())
+  for (const ArgumentFacts& operand : command.operands)
     out += fmt::format("{}'{}{}' \\\n", indent, operand.repeated ? "*" : "", zsh_value(command, operand));
   return out.substr(0, out.size() - 3) + "\n";
 }
@@ -183,56 +229,23 @@ std::string zsh_script(const std::vector<CommandFacts>& commands) {
                        fmt::join(command_names(commands), " "));
   std::string own = zsh_arguments(commands[0], "    ");
   own.insert(own.size() - 1, " \\");
-  return "#compdef sheaf\n"
-         "# zsh completion for sheaf, written by `sheaf completion zsh`\n"
-         "_sheaf_key() {\n"
-         "  if compset -P '*='; then\n"
-         "    case ${${IPREFIX%=}##*=} in\n" +
-         key_cases("      ", "compadd -- {}", "_files") +
-         "    esac\n"
-         "  else\n"
-         "    compadd -S '' -- " +
-         keys +
-         "\n"
-         "  fi\n"
-         "}\n"
-         "_sheaf() {\n"
-         "  local context state state_descr line\n"
-         "  typeset -A opt_args\n"
-         "  _arguments -C \\\n" +
-         own +
-         "    '1:command:->command' \\\n"
-         "    '*::argument:->argument'\n"
-         "  case $state in\n"
-         "    command)\n"
-         "      local -a commands\n"
-         "      commands=(\n" +
-         names +
-         "      )\n"
-         "      _describe command commands\n"
-         "      ;;\n"
-         "    argument)\n"
-         "      case $words[1] in\n" +
-         cases +
-         "      esac\n"
-         "      ;;\n"
-         "  esac\n"
-         "}\n"
-         "# Both as a file in $fpath and by `source`.\n"
-         "if [[ $funcstack[1] == _sheaf ]]; then _sheaf \"$@\"; else compdef _sheaf sheaf; fi\n";
+  return fill(kZsh, {{"@KEY_CASES\n", key_cases("      ", "compadd -- {}", "_files")},
+                     {"@KEYS", keys},
+                     {"@OWN\n", own},
+                     {"@NAMES\n", names},
+                     {"@CASES\n", cases}});
 }
 
 }  // namespace
 
-void add_completion_command(CLI::App& app) {
+void add_completion_command(Program& program) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand(
-      "completion", "Print a completion script for your shell: source <(sheaf completion bash)");
-  command->add_option("SHELL", *shell, "Which shell")->required()->check(one_of({"bash", "zsh"}));
-  command->callback([&app, shell] {
-    const std::vector<CommandFacts> commands = describe_commands(app);
-    print_text(*shell == "bash" ? bash_script(commands) : zsh_script(commands));
-  });
+  add_command(program, "completion",
+              "Print a completion script for your shell: source <(sheaf completion bash)",
+              {{"SHELL", *shell, "Which shell", kRequired, one_of({"bash", "zsh"})}}, [&program, shell] {
+                const std::vector<CommandFacts> commands = describe_commands(program.app);
+                print_text(*shell == "bash" ? bash_script(commands) : zsh_script(commands));
+              });
 }
 
 }  // namespace sheaf

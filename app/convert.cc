@@ -1,23 +1,13 @@
-#include "io/datasets/convert.h"
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fmt/format.h>
 #include <map>
-#include <memory>
 
-#include "app/commands.h"
-#include "app/option_checks.h"
+#include "app/job_options.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/text/spelling.h"
-#include "io/base/descriptor.h"
-#include "io/base/file_layer.h"
 #include "io/base/named_output.h"
-#include "io/datasets/corpus_writer.h"
-#include "io/datasets/needle.h"
-#include "io/datasets/recognize.h"
-#include "io/model/model_files.h"
+#include "io/datasets/dataset.h"
+#include "io/jobs/needle_corpus.h"
 
 namespace sheaf {
 namespace {
@@ -51,6 +41,10 @@ void print(const ConvertOptions& options, TaskKind task, const Converted& done) 
 }
 
 int convert(const ConvertOptions& options) {
+  if (options.format == "needle") {
+    print(options, TaskKind::ask, write_needles(options.from, options.to, options.model, options.needle));
+    return 0;
+  }
   check_not_read(options.to, {options.from});
   int64_t shown = 0;
   const Converted done =
@@ -61,34 +55,6 @@ int convert(const ConvertOptions& options) {
   if (shown > kShownRejects) print_line(fmt::format("… and {} more", shown - kShownRejects), Stream::err);
   print(options, find_dataset_format(options.format)->task, done);
   return done.rejects > 0 ? 1 : 0;
-}
-
-int convert_needle(ConvertOptions options) {
-  check_not_read(options.to, {options.from});
-  check_readable(options.from);
-  const auto book = read_whole(options.from);
-  if (!book) refuse("{}: no such file; needle needs a book as plain text", options.from);
-  if (const std::string other = likely_format("needle", options.from); !other.empty())
-    refuse("{}: this looks like {}; needle needs a book as plain text", options.from, other);
-  LoadedTokenizer tokenizer;
-  if (!options.model.empty()) {
-    tokenizer = load_tokenizer(options.model);
-    options.needle.measure = [&](const std::string& text) {
-      Tokens tokens;
-      tokenizer.tokenizer->encode(text, false, tokens);
-      return static_cast<int64_t>(tokens.size());
-    };
-  }
-  CorpusWriter writer(options.to, TaskKind::ask);
-  Converted done;
-  for (const auto& row : make_needles(*book, options.from, options.needle)) {
-    writer.add(row);
-    ++done.rows;
-    done.questions += static_cast<int64_t>(row["questions"].size());
-  }
-  writer.finish();
-  print(options, TaskKind::ask, done);
-  return 0;
 }
 
 std::string format_list() {
@@ -116,57 +82,40 @@ void check_options(const CLI::App& command, const std::string& format) {
 
 }  // namespace
 
-void add_convert_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
-      "convert", "Convert a public dataset, as downloaded, to a corpus with its gold answers");
+void add_convert_command(Program& program) {
   auto options = std::make_shared<ConvertOptions>();
   std::vector<std::string> names = {"needle"};
   for (const DatasetFormat& format : dataset_formats()) names.push_back(format.name);
-  command->add_option("FORMAT", options->format, "The dataset's format")->required()->check(one_of(names));
-  command->add_option("IN", options->from, "The dataset's file or folder")->required();
-  command->add_option("OUT", options->to, "The corpus to write: .parquet or .jsonl")->required();
-  command->add_option("--limit", options->settings.limit, "Read at most N entries (0: all)")
-      ->check(whole_from<int64_t>(0));
-  command->add_option("--split", options->settings.dataset.split, "narrativeqa: which split to read")
-      ->check(one_of({"train", "valid", "test"}))
-      ->capture_default_str();
-  command
-      ->add_option("--turns", options->settings.dataset.turns,
-                   "quac: how many earlier turns of the dialog, with their answers, to put before a question")
-      ->check(whole_from(0, 100))
-      ->capture_default_str();
-  command->add_option("--schema", options->settings.schema,
-                      "oa-mine, ae-110k: also write the attributes found to this schema file");
+  ConvertSettings& settings = options->settings;
   NeedleOptions& needle = options->needle;
-  command->add_option("--count", needle.count, "needle: how many documents to make")
-      ->check(whole_from(1))
-      ->capture_default_str();
-  command->add_option("--questions", needle.questions, "needle: questions per document")
-      ->check(whole_from(1))
-      ->capture_default_str();
-  command
-      ->add_option("--length", needle.length, "needle: words of the book per document; with --model, tokens")
-      ->check(whole_from(1))
-      ->capture_default_str();
-  command
-      ->add_option("--model", options->model,
-                   "needle: the model or tokenizer that --length counts tokens with")
-      ->type_name("MODEL");
-  command
-      ->add_option("--shots", needle.shots,
-                   "needle: how many answered questions to put at the end of a document")
-      ->check(whole_from(0))
-      ->capture_default_str();
-  command->add_option("--seed", needle.seed, "needle: the seed of the facts and excerpts")
-      ->check(whole_from<uint64_t>(0))
-      ->capture_default_str();
-  command->add_flag("--dogs", needle.dogs, "needle: ask only about the fur of dogs, as in Hydragen");
-  command->add_flag("--json", options->json, "Print the counts as JSON");
-  command->footer(format_list());
-  command->callback([options, command, &exit_code] {
-    check_options(*command, options->format);
-    exit_code = options->format == "needle" ? convert_needle(*options) : convert(*options);
-  });
+  CLI::App& command = add_command(
+      program, "convert", "Convert a public dataset, as downloaded, to a corpus with its gold answers",
+      {{"FORMAT", options->format, "The dataset's format", kRequired, one_of(names)},
+       {"IN", options->from, "The dataset's file or folder", kRequired},
+       {"OUT", options->to, "The corpus to write: .parquet or .jsonl", kRequired},
+       {"--limit", settings.limit, "Read at most N entries (0: all)", whole_from<int64_t>(0)},
+       {"--split", settings.dataset.split, "narrativeqa: which split to read",
+        one_of({"train", "valid", "test"}), kWithDefault},
+       {"--turns", settings.dataset.turns,
+        "quac: how many earlier turns of the dialog, with their answers, to put before a question",
+        whole_from(0, 100), kWithDefault},
+       {"--schema", settings.schema, "oa-mine, ae-110k: also write the attributes found to this schema file"},
+       {"--count", needle.count, "needle: how many documents to make", whole_from(1), kWithDefault},
+       {"--questions", needle.questions, "needle: questions per document", whole_from(1), kWithDefault},
+       {"--length", needle.length, "needle: words of the book per document; with --model, tokens",
+        whole_from(1), kWithDefault},
+       {"--model", options->model, "needle: the model or tokenizer that --length counts tokens with",
+        value_name("MODEL")},
+       {"--shots", needle.shots, "needle: how many answered questions to put at the end of a document",
+        whole_from(0), kWithDefault},
+       seed_option(needle.seed, "needle: the seed of the facts and excerpts"),
+       {"--dogs", needle.dogs, "needle: ask only about the fur of dogs, as in Hydragen"},
+       {"--json", options->json, "Print the counts as JSON"}},
+      [options, &program] {
+        check_options(*program.app.get_subcommand("convert"), options->format);
+        return convert(*options);
+      });
+  command.footer(format_list());
 }
 
 }  // namespace sheaf

@@ -1,11 +1,9 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fmt/format.h>
-#include <memory>
 
 #include "app/commands.h"
 #include "app/terminal.h"
 #include "core/text/spelling.h"
+#include "core/text/table.h"
 #include "io/machine/machine.h"
 
 namespace sheaf {
@@ -13,12 +11,14 @@ namespace {
 
 void print_facts(const std::vector<MachineFact>& facts) {
   int64_t fixes = 0;
+  TextTable table;
   for (const MachineFact& fact : facts) {
-    print_line(fmt::format("{:<14} {}", fact.name, fact.text));
+    table.rows.push_back({fact.name, fact.text});
     if (fact.fix.empty()) continue;
     ++fixes;
-    print_line(fmt::format("{:<14} -> {}", "", fact.fix));
+    table.rows.push_back({"", "-> " + fact.fix});
   }
+  print_text(table.text());
   print_line(fixes == 0 ? "Nothing is missing." : counted(fixes, "thing") + " to fix, marked with ->.");
 }
 
@@ -31,27 +31,24 @@ nlohmann::ordered_json facts_json(const std::vector<MachineFact>& facts) {
 
 }  // namespace
 
-void add_doctor_command(CLI::App& app, int& exit_code) {
+void add_doctor_command(Program& program) {
   struct Options {
     std::string output = ".";
     bool json = false, strict = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("doctor", "Show what this machine offers, and how to fix what is missing");
-  command
-      ->add_option("OUTPUT", options->output,
-                   "The folder that you want to write rows to (default: the current one)")
-      ->type_name("FOLDER");
-  command->add_flag("--json", options->json, "Print a JSON list of {name, text, fix, details} instead");
-  command->add_flag("--strict", options->strict, "Exit with code 1 if there is something to fix");
-  command->callback([options, &exit_code] {
-    const std::vector<MachineFact> facts = examine_machine(options->output);
-    options->json ? print_json(facts_json(facts)) : print_facts(facts);
-    const bool fine =
-        std::all_of(facts.begin(), facts.end(), [](const MachineFact& fact) { return fact.fix.empty(); });
-    exit_code = options->strict && !fine ? 1 : 0;
-  });
+  add_command(program, "doctor", "Show what this machine offers, and how to fix what is missing",
+              {{"OUTPUT", options->output,
+                "The folder that you want to write rows to (default: the current one)", value_name("FOLDER")},
+               {"--json", options->json, "Print a JSON list of {name, text, fix, details} instead"},
+               {"--strict", options->strict, "Exit with code 1 if there is something to fix"}},
+              [options] {
+                const std::vector<MachineFact> facts = examine_machine(options->output);
+                options->json ? print_json(facts_json(facts)) : print_facts(facts);
+                const bool fine =
+                    std::ranges::all_of(facts, [](const MachineFact& fact) { return fact.fix.empty(); });
+                return options->strict && !fine ? 1 : 0;
+              });
 }
 
 }  // namespace sheaf

@@ -1,9 +1,4 @@
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
-#include <memory>
-
-#include "app/commands.h"
-#include "app/option_checks.h"
+#include "app/job_options.h"
 #include "app/progress.h"
 #include "app/signals.h"
 #include "app/terminal.h"
@@ -11,13 +6,12 @@
 #include "core/job/device.h"
 #include "core/text/spelling.h"
 #include "core/text/utf8.h"
-#include "io/eval/check_runs.h"
 #include "io/eval/evaluation.h"
 
 namespace sheaf {
 namespace {
 
-/// They become values of jobs, which are YAML.
+/// Refuses what cannot become a value of a job, which is YAML.
 void check_text(const EvalChoice& choice, const std::string& device) {
   const auto check = [](const char* option, const std::string& value) {
     if (valid_prefix(value) < value.size()) refuse("{} {}: this is not UTF-8 text", option, value);
@@ -54,7 +48,7 @@ void show_table(const EvalCommand& command, const EvalTable& table, const std::s
   print_text(eval_text(table));
   print_line(fmt::format("table   {}/table.md, .csv, .json, .html", folder));
   if (table.differences) print_line(fmt::format("differ  {}/differences.html", folder));
-  if (!flush_output()) forgive_output();  // the result is in the folder
+  forgive_output();  // the result is in the folder
 }
 
 int evaluate(EvalCommand& command) {
@@ -92,63 +86,42 @@ int evaluate(EvalCommand& command) {
 
 }  // namespace
 
-void add_eval_command(CLI::App& app, int& exit_code) {
+void add_eval_command(Program& program) {
   auto options = std::make_shared<EvalCommand>();
-  CLI::App* command = app.add_subcommand(
-      "eval",
+  EvalChoice& choice = options->choice;
+  add_command(
+      program, "eval",
       "Run models, methods and datasets, and show them in one table: throughput, quality, exact match, "
-      "speed-up, cost. Rerun the same command to resume after an interruption");
-  command->add_option("EVAL", options->path, "The evaluation file (YAML; docs/eval.md explains every key)")
-      ->required();
-  command
-      ->add_option("--model", options->choice.models,
-                   "Use only this model; NAME=PATH also replaces its path; all=PATH replaces every path (may "
-                   "be repeated)")
-      ->allow_extra_args(false)
-      ->type_name("NAME[=PATH]");
-  command->add_option("--dataset", options->choice.datasets, "Use only this dataset (may be repeated)")
-      ->allow_extra_args(false)
-      ->type_name("NAME");
-  command
-      ->add_option("--method", options->choice.methods,
-                   "Use only the method with this label (may be repeated)")
-      ->allow_extra_args(false)
-      ->type_name("LABEL");
-  command->add_option("--data", options->choice.data, "The folder with the datasets (overrides the file's)")
-      ->type_name("FOLDER");
-  command->add_option("--output", options->choice.output, "The output folder (overrides the file's)")
-      ->type_name("FOLDER");
-  command
-      ->add_option("--set", options->grid.overrides,
-                   "Override a key of every job: --set engine.window=64 (may be repeated)")
-      ->allow_extra_args(false)
-      ->type_name("KEY=VALUE");
-  command
-      ->add_option("--limit", options->grid.limit,
-                   "Read at most N records of each dataset (0: as the file says)")
-      ->check(whole_from<int64_t>(0, int64_t{1} << 53));
-  command
-      ->add_option("--device", options->grid.device,
-                   "Where to compute (engine.device); several engines: cuda:all, cuda:0,2 or cpu:2")
-      ->type_name("{auto,cpu,cuda,cuda:N}");
-  command->add_flag(
-      "--log-samples", options->settings.log_samples,
-      "Write samples.jsonl beside the rows of each run: question, references, prediction, scores");
-  command
-      ->add_option("--differences", options->choice.differences,
-                   "Run nothing; show side by side where two methods differ in finished runs")
-      ->expected(2)
-      ->type_name("LABEL");
-  command->add_option("--count", options->count, "How many differences to show")
-      ->check(whole_from<size_t>(0))
-      ->capture_default_str();
-  command->add_flag("--check", options->check,
-                    "Run nothing; check the file and the keys of its jobs (needs no models or data)");
-  command->add_flag("--restart", options->settings.restart,
-                    "Delete the runs in the output folder and run everything again");
-  command->add_flag("--json", options->json, "Print the table as JSON on standard output");
-  command->add_flag("--quiet,-q", options->quiet, "Print no progress and no table");
-  command->callback([options, &exit_code] { exit_code = evaluate(*options); });
+      "speed-up, cost. Rerun the same command to resume after an interruption",
+      {{"EVAL", options->path, "The evaluation file (YAML; docs/eval.md explains every key)", kRequired},
+       {"--model", choice.models,
+        "Use only this model; NAME=PATH also replaces its path; all=PATH replaces every path (may "
+        "be repeated)",
+        kRepeatable, value_name("NAME[=PATH]")},
+       {"--dataset", choice.datasets, "Use only this dataset (may be repeated)", kRepeatable,
+        value_name("NAME")},
+       {"--method", choice.methods, "Use only the method with this label (may be repeated)", kRepeatable,
+        value_name("LABEL")},
+       {"--data", choice.data, "The folder with the datasets (overrides the file's)", value_name("FOLDER")},
+       {"--output", choice.output, "The output folder (overrides the file's)", value_name("FOLDER")},
+       set_option(options->grid.overrides,
+                  "Override a key of every job: --set engine.window=64 (may be repeated)"),
+       {"--limit", options->grid.limit, "Read at most N records of each dataset (0: as the file says)",
+        whole_from<int64_t>(0, int64_t{1} << 53)},
+       device_option(options->grid.device),
+       {"--log-samples", options->settings.log_samples,
+        "Write samples.jsonl beside the rows of each run: question, references, prediction, scores"},
+       {"--differences", choice.differences,
+        "Run nothing; show side by side where two methods differ in finished runs",
+        [](CLI::Option& option) { option.expected(2); }, value_name("LABEL")},
+       {"--count", options->count, "How many differences to show", whole_from<size_t>(0), kWithDefault},
+       {"--check", options->check,
+        "Run nothing; check the file and the keys of its jobs (needs no models or data)"},
+       {"--restart", options->settings.restart,
+        "Delete the runs in the output folder and run everything again"},
+       {"--json", options->json, "Print the table as JSON on standard output"},
+       {"--quiet,-q", options->quiet, "Print no progress and no table"}},
+      [options] { return evaluate(*options); });
 }
 
 }  // namespace sheaf

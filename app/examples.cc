@@ -1,6 +1,6 @@
-#include "app/examples.h"
-
 #include <map>
+
+#include "app/command_tree.h"
 
 namespace sheaf {
 

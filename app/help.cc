@@ -1,36 +1,38 @@
-#include "app/help.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/ranges.h>
 
 #include "app/command_tree.h"
-#include "app/examples.h"
-#include "app/exit_codes.h"
 #include "app/terminal.h"
+#include "core/base/error.h"
 #include "core/text/spelling.h"
 #include "core/text/wrap.h"
+#include "io/files/job_keys.h"
 
 namespace sheaf {
 namespace {
 
 constexpr size_t kTerms = 28;  // columns for the names of options
 
+size_t help_columns() {
+  return static_cast<size_t>(std::clamp(terminal_columns(Stream::out, 100), 40, 100));
+}
+
 class HelpLayout : public CLI::FormatterBase {
  public:
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const override {
-    const auto columns = static_cast<size_t>(std::clamp(terminal_columns(Stream::out, 100), 40, 100));
+    const auto columns = help_columns();
     const CommandFacts facts = describe_command(*app);
     const std::vector<CommandFacts> all = describe_commands(*app);
     std::string usage = name + (all.size() > 1 ? " COMMAND" : "") + " [OPTIONS]", text;
     const auto add = [&](const std::string& term, const std::string& help) {
       text += wrap_beside("  " + term, help, kTerms, columns);
     };
-    for (const ArgumentFacts& each : facts.operands()) usage += " " + each.usage();
+    for (const ArgumentFacts& each : facts.operands) usage += " " + each.usage();
     text = wrap_beside("", usage, 0, columns) + "\n" + wrap_layout(app->get_description(), columns) + "\n";
-    for (const ArgumentFacts& each : facts.operands()) add(each.value, each.help);
-    text += facts.operands().empty() ? "Options:\n" : "\nOptions:\n";
-    for (const ArgumentFacts& each : facts.options()) add(each.usage(), each.help);
+    for (const ArgumentFacts& each : facts.operands) add(each.value, each.help);
+    text += facts.operands.empty() ? "Options:\n" : "\nOptions:\n";
+    for (const ArgumentFacts& each : facts.options) add(each.usage(), each.help);
     if (all.size() > 1) text += "\nCommands:\n";
     for (size_t i = 1; i < all.size(); ++i) add(all[i].name, all[i].help);
     if (const std::vector<std::string> examples = examples_of(app->get_name()); !examples.empty()) {
@@ -59,7 +61,7 @@ std::string unexpected_text(const CLI::App& app, const CommandFacts& command) {
   const auto word = std::ranges::find_if(extras, [](const auto& each) { return each.starts_with('-'); });
   if (word == extras.end())
     return fmt::format("unexpected argument \"{}\"", shorten_text(extras.front(), 60));
-  for (const ArgumentFacts& each : command.options())
+  for (const ArgumentFacts& each : command.options)
     names.insert(names.end(), each.names.begin(), each.names.end());
   return fmt::format("unknown option {}{}", shorten_text(*word, 60), suggest_spelling(*word, names));
 }
@@ -79,8 +81,8 @@ std::string mistake_text(const CLI::App& app, const CommandFacts& command, const
     return said.substr(0, blank - 1) + said.substr(blank);
   if (kind != "ArgumentMismatch" && kind != "ConversionError") return said;
   const std::string words = " " + said + " ";
-  for (const ArgumentFacts& each : command.options())
-    for (const std::string& name : each.names)
+  for (const ArgumentFacts& each : command.options)
+    for (const std::string& name : each.all_names())
       if (const size_t at = words.find(" " + name);
           at != std::string::npos && words.find_first_of(": ", at + 1) == at + 1 + name.size())
         return needs_text(name, each);
@@ -94,13 +96,43 @@ std::string as_typed(std::string text, const CommandFacts& command,
     return std::ranges::any_of(
         arguments, [&](const std::string& each) { return each.substr(0, each.find('=')) == name; });
   };
-  for (const ArgumentFacts& option : command.options()) {
-    const auto named = std::ranges::find_if(
-        option.names, [&](const std::string& name) { return text.starts_with(name + " "); });
-    const auto other = std::ranges::find_if(option.names, typed);
-    if (named != option.names.end() && other != option.names.end() && !typed(*named))
+  for (const ArgumentFacts& option : command.options) {
+    const std::vector<std::string> names = option.all_names();
+    const auto named =
+        std::ranges::find_if(names, [&](const std::string& name) { return text.starts_with(name + " "); });
+    const auto other = std::ranges::find_if(names, typed);
+    if (named != names.end() && other != names.end() && !typed(*named))
       return *other + text.substr(named->size());
   }
+  return text;
+}
+
+std::string_view change_text(Decides decides) {
+  if (decides == Decides::nothing)
+    return "the rows stay the same, so a run can be resumed with another value";
+  if (decides == Decides::rows) return "makes another run, which can reuse the answers of this one";
+  if (decides == Decides::answers) return "makes another run, which decodes every answer again";
+  return "the contents of the file count, wherever it lies: other contents make another run";
+}
+
+std::string default_text(const JobKey& key) {
+  if (key.takes.required) return "none: the key is required";
+  const nlohmann::ordered_json value = key.value(Job());
+  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  return text.empty() || value.empty() ? "none" : text;
+}
+
+std::string key_text(const JobKey& key, size_t columns) {
+  std::string text = wrap_beside(key.path, key.help, key.path.size() + 2, columns);
+  const auto add = [&](const std::string& term, std::string_view about) {
+    text += wrap_beside("  " + term, about, 14, columns);
+  };
+  add("takes", key.type());
+  if (!std::holds_alternative<std::monostate>(key.member)) add("default", default_text(key));
+  std::vector<std::string_view> scopes;
+  for (const Scope& scope : key.scopes) scopes.push_back(scope.text);
+  if (!scopes.empty()) add("only with", fmt::format("{}", fmt::join(scopes, ", ")));
+  add("changed", change_text(key.decides));
   return text;
 }
 
@@ -119,6 +151,21 @@ std::string usage_text(const CLI::App& app, const CLI::ParseError& error,
   std::string text = as_typed(mistake_text(app, facts, error), facts, arguments);
   if (text.ends_with('?')) return text;
   return fmt::format("{}; see `sheaf{} --help`", text, used.empty() ? "" : " " + command.get_name());
+}
+
+std::string job_help(const std::string& path) {
+  const auto columns = help_columns();
+  if (const JobKey* key = find_job_key(path)) return key_text(*key, columns);
+  std::string text;
+  std::vector<std::string> names;
+  for (const JobKey& key : job_keys()) {
+    names.push_back(key.path);
+    if (path.empty() || key.path.starts_with(path + "."))
+      text += wrap_beside("  " + key.path, key.help, 34, columns);
+  }
+  if (text.empty())
+    refuse("unknown key \"{}\" of a job{}", shorten_text(path, 60), suggest_spelling(path, names));
+  return text + "\n`sheaf help job KEY` says what a key takes. docs/job.md has examples.\n";
 }
 
 }  // namespace sheaf

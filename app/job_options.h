@@ -1,15 +1,18 @@
 #pragma once
-#include <cstdint>
-#include <string>
-#include <vector>
 
-#include "core/job/job.h"
-
-namespace CLI {
-class App;
-}
+#include "app/commands.h"
+#include "io/jobs/finished_run.h"
+#include "io/jobs/opened_job.h"
 
 namespace sheaf {
+
+// Arguments that several commands have.
+
+Argument set_option(std::vector<std::string>& overrides, const std::string& help);
+Argument device_option(std::string& device);
+Argument seed_option(uint64_t& seed, const std::string& help);
+/// Where the corpus and the schema of a run are now.
+Argument place_options(RunPlaces& places);
 
 /// The options that every command on a job has.
 struct JobOptions {
@@ -22,14 +25,13 @@ struct JobOptions {
   bool json = false;
   bool quiet = false;
 
-  void add_to(CLI::App& command);
+  Argument arguments();
   /// The job file with the options applied.
   Job read() const;
 };
 
-class Workbench;
-/// Says what the workbench has to say and takes in standard input where that is the corpus. False when
+/// Says what an opened job has to say and takes in standard input where that is the corpus. False when
 /// interrupted.
-bool take_input(Workbench& bench);
+bool take_input(OpenedJob& opened);
 
 }  // namespace sheaf

@@ -1,14 +1,9 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <sstream>
 
 #include "app/command_tree.h"
 #include "app/commands.h"
-#include "app/examples.h"
-#include "app/exit_codes.h"
 #include "app/terminal.h"
 #include "core/text/utf8.h"
-#include "core/text/wrap.h"
 
 namespace sheaf {
 namespace {
@@ -56,48 +51,25 @@ std::string option_term(const ArgumentFacts& option) {
 
 std::string command_section(const CommandFacts& command) {
   std::string usage = bold("sheaf " + command.name) + " [" + italic("options") + "]";
-  for (const ArgumentFacts& operand : command.operands()) usage += " " + italic(operand.usage());
+  for (const ArgumentFacts& operand : command.operands) usage += " " + italic(operand.usage());
   std::string text = fmt::format(".SS {}\n{}\n.PP\n{}\n", roff(command.name), usage, roff(command.help));
-  for (const ArgumentFacts& operand : command.operands()) text += entry(italic(operand.value), operand.help);
-  for (const ArgumentFacts& option : command.options())
+  for (const ArgumentFacts& operand : command.operands) text += entry(italic(operand.value), operand.help);
+  for (const ArgumentFacts& option : command.options)
     if (option.names.back() != "--help") text += entry(option_term(option), option.help);
   for (const std::string& line : examples_of(command.name)) text += ".PP\n.nf\n" + roff(line) + "\n.fi\n";
   return text;
 }
 
-struct Examples {
-  std::string prose, entries;
-};
-
-/// The program's description: sentences, the first of them brief, and examples in lines that begin with
-/// blanks: "  command   what it does".
-Examples split_description(const std::string& description) {
-  Examples parts;
-  std::istringstream lines(description);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("  ")) {
-      parts.prose += line + " ";
-      continue;
-    }
-    const size_t gap = line.find("  ", 2);
-    const std::string text = gap == std::string::npos ? "" : one_line(line.substr(gap));
-    parts.entries += entry(bold(one_line(line.substr(0, gap))), text);
-  }
-  parts.prose = one_line(parts.prose);
-  return parts;
-}
-
 std::string man_page(const CLI::App& app) {
   const std::vector<CommandFacts> commands = describe_commands(app);
-  const Examples about = split_description(app.get_description());
-  std::string brief = about.prose.substr(0, about.prose.find('.'));
+  std::string brief(kAbout, std::string_view(kAbout).find('.'));
   brief[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(brief[0])));
 
   std::string page = fmt::format(".TH SHEAF 1 \"\" \"sheaf {}\" \"User Commands\"\n", SHEAF_VERSION);
   page += ".SH NAME\nsheaf \\- " + roff(brief) + "\n.SH SYNOPSIS\n" + bold("sheaf") + " " +
           italic("command") + " [" + italic("options") + "] " + italic("operands") + "\n.SH DESCRIPTION\n" +
-          roff(about.prose) + "\n";
-  for (const ArgumentFacts& option : commands[0].options()) page += entry(option_term(option), option.help);
+          roff(kAbout) + "\n";
+  for (const ArgumentFacts& option : commands[0].options) page += entry(option_term(option), option.help);
   page += ".SH COMMANDS\n";
   for (const CommandFacts& command : commands)
     if (!command.name.empty()) page += command_section(command);
@@ -119,14 +91,16 @@ std::string man_page(const CLI::App& app) {
   page += entry(bold("NO_COLOR"), "If set and not empty, output has no colours.");
   page += entry(bold("TERM"), "If it is dumb, output has no colours and no line is rewritten.");
   page += entry(bold("CUDA_VISIBLE_DEVICES"), "The GPUs that CUDA may use; cuda:N counts only these.");
-  return page + ".SH EXAMPLES\n" + about.entries;
+  page += ".SH EXAMPLES\n";
+  for (const FirstCommand& each : kFirstCommands) page += entry(bold(each.line), each.about);
+  return page;
 }
 
 }  // namespace
 
-void add_man_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("man", "Print the manual page for man(1): sheaf man | man -l -");
-  command->callback([&app] { print_text(man_page(app)); });
+void add_man_command(Program& program) {
+  add_command(program, "man", "Print the manual page for man(1): sheaf man | man -l -", {},
+              [&program] { print_text(man_page(program.app)); });
 }
 
 }  // namespace sheaf

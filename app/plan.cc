@@ -1,20 +1,14 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fmt/format.h>
-#include <memory>
-#include <optional>
 #include <set>
 
-#include "app/commands.h"
 #include "app/job_options.h"
-#include "app/option_checks.h"
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
-#include "core/report/rejects_text.h"
-#include "core/segments/stack_text.h"
+#include "core/report/report.h"
+#include "core/segments/stack.h"
 #include "core/text/spelling.h"
-#include "core/text/table.h"
+#include "core/text/utf8.h"
 #include "io/base/named_output.h"
 #include "io/files/predictions.h"
 #include "io/jobs/plan_job.h"
@@ -52,49 +46,50 @@ void show_plan(const JobPlan& plan, const Job& job, Stream to) {
   const auto say = [to]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
     print_line(fmt::format(format, std::forward<Args>(args)...), to);
   };
-  say("{} in {}, {}, {} to decode, {}", counted(plan.records, "record"),
+  say("{} in {}, {}, {} to decode, {}", counted(plan.read.records, "record"),
       counted(std::ssize(plan.bins), "bin"), counted(plan.stacks(), "prompt"),
-      counted(plan.answers, "answer"), counted(plan.rejects, "reject"));
+      counted(plan.engine.answers, "answer"), counted(plan.read.rejects, "reject"));
   size_t width = 24;
-  for (const JobPlan::Bin& bin : plan.bins) width = std::max(width, text_width(bin.title));
+  for (const JobPlan::Bin& bin : plan.bins) width = std::max(width, count_characters(bin.title));
   for (const JobPlan::Bin& bin : plan.bins)
     say("  {:{}} {:6} {:7} {:6} {}", bin.title, width, bin.records, plural("record", bin.records), bin.stacks,
         plural("prompt", bin.stacks));
+  const int64_t tokens = plan.engine.tokens();
   int64_t examples = 0;
   for (const auto& [category, count] : plan.examples) examples += count;
   if (examples > 0)
     say("examples {} in all; with the instruction, at most {} tokens before a document", examples,
         plan.head_tokens());
-  say("tokens   {} computed; without sharing {} ({:.1f}x)", plan.tokens, plan.alone_tokens,
-      plan.tokens > 0 ? static_cast<double>(plan.alone_tokens) / static_cast<double>(plan.tokens) : 0);
+  say("tokens   {} computed; without sharing {} ({:.1f}x)", tokens, plan.engine.alone_tokens,
+      tokens > 0 ? static_cast<double>(plan.engine.alone_tokens) / static_cast<double>(tokens) : 0);
   if (!job.engine.kv_store.path.empty())
     say("store    {} is not looked into; a run reads what is in it instead of computing it",
         job.engine.kv_store.path);
-  if (plan.findings > 0)
+  if (plan.engine.first_answers > 0)
     say("rounds   2: first {} of at most {} tokens, then the answers from them",
-        counted(plan.findings, "finding"), job.method.finding_tokens);
-  say("steps    {} of at most {} tokens, if every answer has {} tokens{}", plan.steps, plan.step_tokens,
-      plan.answer_tokens,
-      plan.findings > 0 ? fmt::format(" and every finding {}", job.method.finding_tokens) : "");
+        counted(plan.engine.first_answers, "finding"), job.method.finding_tokens);
+  say("steps    {} of at most {} tokens, if every answer has {} tokens{}", plan.engine.steps,
+      plan.step_tokens, plan.answer_tokens,
+      plan.engine.first_answers > 0 ? fmt::format(" and every finding {}", job.method.finding_tokens) : "");
   say("memory   {:.1f} MB of keys and values at the peak, of {:.0f} MB",
       static_cast<double>(plan.kv_peak_bytes) / 1e6, static_cast<double>(plan.kv_pool_bytes) / 1e6);
-  print_text(rejects_text(plan.rejects, plan.records + plan.rejects, plan.reject_reasons,
+  print_text(rejects_text(plan.read.rejects, plan.read.records + plan.read.rejects, plan.reject_reasons,
                           fmt::format("a run writes all of them to {}/rejects.jsonl", job.output.path)),
              to);
 }
 
 int plan(const PlanOptions& options) {
   stop_in_order();
-  Workbench bench(options.read());
-  if (!take_input(bench)) return 130;
-  const Job& job = bench.job();
+  OpenedJob opened(options.read());
+  if (!take_input(opened)) return 130;
+  const Job& job = opened.job();
   std::optional<NamedOutput> file;
   if (options.dump > 0 && options.dump_path != "-") file.emplace(options.dump_path, paths_read(job));
   std::string graphs;
   const auto on_prompt = [&](int64_t number, const Stack& stack, const std::vector<Record>& records) {
     const auto id = [&](int32_t record) { return records[static_cast<size_t>(record)].id; };
     if (number == options.prompt)
-      show_prompt(stack, bench.tokenizer(), number, [&](int32_t record) { return id_text(id(record)); });
+      show_prompt(stack, opened.tokenizer(), number, [&](int32_t record) { return id_text(id(record)); });
     if (number > options.dump) return;
     const std::string graph = dump_stack(stack, id);
     if (file)
@@ -102,7 +97,7 @@ int plan(const PlanOptions& options) {
     else
       print_json_text(graph);
   };
-  const std::optional<JobPlan> made = plan_job(bench, options.answer_tokens, options.allow_empty, on_prompt);
+  const std::optional<JobPlan> made = plan_job(opened, options.answer_tokens, options.allow_empty, on_prompt);
   if (!made) return 130;
   if (file) file->write(graphs);
   if (options.prompt > made->stacks())
@@ -116,34 +111,30 @@ int plan(const PlanOptions& options) {
   else if (!options.quiet)
     show_plan(*made, job, to);
   if (!made->duplicates.empty() && !options.quiet) print_note(made->duplicates);
-  if (const std::string warning = rejects_warning(made->rejects, made->records + made->rejects);
+  if (const std::string warning =
+          rejects_warning(made->read.rejects, made->read.records + made->read.rejects);
       !warning.empty())
     print_warning(warning);
-  return made->rejects > 0 ? 1 : 0;
+  return made->read.rejects > 0 ? 1 : 0;
 }
 
 }  // namespace
 
-void add_plan_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
-      "plan", "Show what a job would compute, without decoding: bins, prompts, tokens, steps, memory");
+void add_plan_command(Program& program) {
   auto options = std::make_shared<PlanOptions>();
-  options->add_to(*command);
-  auto* dump = command
-                   ->add_option("--dump", options->dump,
-                                "Write the segment graphs of the first N prompts as JSON lines")
-                   ->check(whole_from<int64_t>(0));
-  command->add_option("--dump-to", options->dump_path,
-                      "Where to write the graphs (default: standard output)");
-  command->add_option("--prompt", options->prompt, "Print the N-th prompt as text, counted from 1")
-      ->check(whole_from<int64_t>(1))
-      ->excludes(dump);
-  command->add_option("--answer-tokens", options->answer_tokens, "Assumed length of an answer, in tokens")
-      ->check(whole_from(1))
-      ->capture_default_str();
-  command->add_flag("--allow-empty", options->allow_empty,
-                    "Accept a corpus without any record that can be used (otherwise exit code 2)");
-  command->callback([options, &exit_code] { exit_code = plan(*options); });
+  add_command(program, "plan",
+              "Show what a job would compute, without decoding: bins, prompts, tokens, steps, memory",
+              {options->arguments(),
+               {"--dump", options->dump, "Write the segment graphs of the first N prompts as JSON lines",
+                whole_from<int64_t>(0)},
+               {"--dump-to", options->dump_path, "Where to write the graphs (default: standard output)"},
+               {"--prompt", options->prompt, "Print the N-th prompt as text, counted from 1",
+                whole_from<int64_t>(1), works_without("--dump")},
+               {"--answer-tokens", options->answer_tokens, "Assumed length of an answer, in tokens",
+                whole_from(1), kWithDefault},
+               {"--allow-empty", options->allow_empty,
+                "Accept a corpus without any record that can be used (otherwise exit code 2)"}},
+              [options] { return plan(*options); });
 }
 
 }  // namespace sheaf

@@ -1,8 +1,3 @@
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
-#include <memory>
-
-#include "app/commands.h"
 #include "app/job_options.h"
 #include "app/progress.h"
 #include "app/signals.h"
@@ -17,11 +12,13 @@ namespace {
 
 int prefill(const JobOptions& options) {
   stop_in_order();
-  Workbench bench(without_questions(options.read()));
-  if (!take_input(bench)) return 130;
+  Job job = options.read();
+  job.input.needs_questions = false;
+  OpenedJob opened(std::move(job));
+  if (!take_input(opened)) return 130;
   ShownRun shown(options.quiet || options.json);
-  const PrefillEnd end = prefill_job(bench, shown);
-  const std::string& folder = bench.job().engine.kv_store.path;
+  const PrefillEnd end = prefill_job(opened, shown);
+  const std::string& folder = opened.job().engine.kv_store.path;
   if (options.json)
     print_json({{"records", end.records},
                 {"rejects", end.rejects},
@@ -49,20 +46,19 @@ int prefill(const JobOptions& options) {
         "{}: sheaf computed {} tokens but could not keep them, for the reason above; fix that and rerun the "
         "same command",
         folder, end.store.unkept_tokens);
-  if (end.records == 0) refuse("{}: no record could be used", bench.job().input.path);
+  if (end.records == 0) refuse("{}: no record could be used", opened.job().input.path);
   return end.rejects > 0 ? 1 : 0;
 }
 
 }  // namespace
 
-void add_prefill_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
-      "prefill",
-      "Fill a job's store of keys and values (engine.kv_store) for its documents, whose questions need not "
-      "be known yet");
+void add_prefill_command(Program& program) {
   auto options = std::make_shared<JobOptions>();
-  options->add_to(*command);
-  command->callback([options, &exit_code] { exit_code = prefill(*options); });
+  add_command(
+      program, "prefill",
+      "Fill a job's store of keys and values (engine.kv_store) for its documents, whose questions need not "
+      "be known yet",
+      {options->arguments()}, [options] { return prefill(*options); });
 }
 
 }  // namespace sheaf

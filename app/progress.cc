@@ -6,7 +6,7 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/chrono.h>
 
 #include "app/terminal.h"
 #include "core/base/error.h"
@@ -26,14 +26,6 @@ double share_done(const RunState& state, int64_t total) {
   return total > 0
              ? std::min(1.0, static_cast<double>(state.records + state.rejects) / static_cast<double>(total))
              : 1;
-}
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
 }  // namespace
@@ -123,7 +115,8 @@ void Progress::rewrite(const std::string& line) {
 
 void Progress::write_log(const std::string& line) {
   // A log that can no longer be written must not stop the job.
-  std::fprintf(log_.get(), "%s %s\n", utc_now().c_str(), line.c_str());
+  const std::string now = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  std::fprintf(log_.get(), "%s %s\n", now.c_str(), line.c_str());
   std::fflush(log_.get());
 }
 

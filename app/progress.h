@@ -2,11 +2,8 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <memory>
-#include <optional>
-#include <string>
 
-#include "io/jobs/run_listener.h"
+#include "io/jobs/run_job.h"
 
 namespace sheaf {
 

@@ -1,13 +1,8 @@
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
-#include <memory>
-
-#include "app/commands.h"
-#include "app/option_checks.h"
+#include "app/job_options.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "io/base/named_output.h"
-#include "io/jobs/review_job.h"
+#include "io/jobs/finished_run.h"
 
 namespace sheaf {
 namespace {
@@ -34,33 +29,21 @@ void review(const ReviewOptions& options) {
 
 }  // namespace
 
-void add_review_command(CLI::App& app) {
+void add_review_command(Program& program) {
   auto options = std::make_shared<ReviewOptions>();
   ReviewSettings& settings = options->settings;
-  CLI::App* command = app.add_subcommand(
-      "review",
-      "Write a page on which a person checks values of a run and downloads the verdicts as a gold file");
-  command->add_option("RUN", settings.run, "The output folder of a finished run of an extract job")
-      ->type_name("FOLDER")
-      ->required();
-  command->add_option("-o,--out", options->out,
-                      "The page to write (default: review.html in the run's folder)");
-  command->add_option("--count", settings.count, "How many values to check")
-      ->check(whole_from<int64_t>(1, 100'000))
-      ->capture_default_str();
-  command
-      ->add_option("--attributes", settings.attributes,
-                   "Check these attributes only: --attributes Brand,Size")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("NAMES");
-  command->add_option("--seed", settings.seed, "Seed of the sample")
-      ->check(whole_from<uint64_t>(0))
-      ->capture_default_str();
-  command->add_option("--input", settings.input,
-                      "Where the run's corpus is now, if it was moved or came from standard input");
-  command->add_option("--schema", settings.schema, "Where the run's schema is now, if it was moved");
-  command->callback([options] { review(*options); });
+  add_command(
+      program, "review",
+      "Write a page on which a person checks values of a run and downloads the verdicts as a gold file",
+      {{"RUN", settings.run, "The output folder of a finished run of an extract job", value_name("FOLDER"),
+        kRequired},
+       {"-o,--out", options->out, "The page to write (default: review.html in the run's folder)"},
+       {"--count", settings.count, "How many values to check", whole_from<int64_t>(1, 100'000), kWithDefault},
+       {"--attributes", settings.attributes, "Check these attributes only: --attributes Brand,Size",
+        kInCommas, kRepeatable, value_name("NAMES")},
+       seed_option(settings.seed, "Seed of the sample"),
+       place_options(settings)},
+      [options] { review(*options); });
 }
 
 }  // namespace sheaf

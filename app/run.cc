@@ -1,17 +1,11 @@
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
-#include <memory>
-
-#include "app/commands.h"
 #include "app/job_options.h"
-#include "app/option_checks.h"
 #include "app/progress.h"
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
-#include "core/report/rejects_text.h"
 #include "core/report/report.h"
-#include "io/jobs/run_job.h"
+#include "core/text/spelling.h"
+#include "io/run_folder/merge_shards.h"
 #include "io/run_folder/output_place.h"
 
 namespace sheaf {
@@ -58,58 +52,72 @@ int run(const RunOptions& options) {
 
 }  // namespace
 
-void add_run_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("run",
-                                     "Run a job: write one structured row per record, in input order. "
-                                     "Rerun the same command to resume after an interruption");
+void add_run_command(Program& program) {
   auto options = std::make_shared<RunOptions>();
-  options->add_to(*command);
-  command->add_flag("--restart", options->settings.restart,
-                    "Run the job again. What the output folder holds stays until the new run is finished; "
-                    "with --reuse OUTPUT only what changed is decoded");
-  command
-      ->add_flag("--keep-previous", options->settings.keep_previous,
-                 "With --restart: keep what the new run replaces as OUTPUT.previous")
-      ->needs("--restart");
-  command->add_flag("--allow-empty", options->settings.allow_empty,
-                    "Let a run without any row succeed: an empty corpus, or one whose every record is "
-                    "rejected (otherwise exit code 2)");
-  command
-      ->add_option("--shard", options->settings.shard,
-                   "Run only part I of N of the corpus: 0/4, 1/4, 2/4 or 3/4 for four parts; `sheaf merge` "
-                   "joins them. "
-                   "auto: the part that Slurm, Kubernetes or AWS Batch gives this task (docs/cluster.md)")
-      ->type_name("I/N|auto");
-  command
-      ->add_option("--shards", options->settings.shards,
-                   "With --shard auto: the number of parts, where the scheduler does not say it")
-      ->check(whole_from<int64_t>(1, 100000))
-      ->needs("--shard");
-  command->add_flag(
-      "--exit-zero-on-rejects", options->zero_on_rejects,
-      "End with exit code 0, not 1, when records were rejected: schedulers take 1 for a failure");
-  command
-      ->add_option("--max-rejects", options->settings.max_rejects,
-                   "Stop with exit code 2 when more records than this are rejected: a number, or a share of "
-                   "the records so far, such as 2.5%")
-      ->type_name("N|P%")
-      ->check([](const std::string& text) { return text.empty() ? "must not be empty" : ""; });
-  command
-      ->add_option(
-          "--max-hours", options->settings.max_hours,
-          "Stop after this many hours with exit code 130 (0: never); rerun the same command to resume")
-      ->check(number_from(0, 1e6));
-  command
-      ->add_option("--max-usd", options->settings.max_usd,
-                   "Stop likewise after this many dollars, at the job's cost.usd_per_hour (0: never)")
-      ->check(number_from(0, 1e6));
-  command
-      ->add_option("--reuse", options->settings.reuse,
-                   "Take answers from this finished run where nothing that decides them has changed "
-                   "(output.reuse)")
-      ->type_name("FOLDER");
-  command->add_option("--log", options->log, "Append a line of progress to this file every ten seconds");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  RunSettings& settings = options->settings;
+  add_command(
+      program, "run",
+      "Run a job: write one structured row per record, in input order. "
+      "Rerun the same command to resume after an interruption",
+      {options->arguments(),
+       {"--restart", settings.restart,
+        "Run the job again. What the output folder holds stays until the new run is finished; "
+        "with --reuse OUTPUT only what changed is decoded"},
+       {"--keep-previous", settings.keep_previous,
+        "With --restart: keep what the new run replaces as OUTPUT.previous", works_with("--restart")},
+       {"--allow-empty", settings.allow_empty,
+        "Let a run without any row succeed: an empty corpus, or one whose every record is "
+        "rejected (otherwise exit code 2)"},
+       {"--shard", settings.shard,
+        "Run only part I of N of the corpus: 0/4, 1/4, 2/4 or 3/4 for four parts; `sheaf merge` joins them. "
+        "auto: the part that Slurm, Kubernetes or AWS Batch gives this task (docs/cluster.md)",
+        value_name("I/N|auto")},
+       {"--shards", settings.shards,
+        "With --shard auto: the number of parts, where the scheduler does not say it",
+        whole_from<int64_t>(1, 100000), works_with("--shard")},
+       {"--exit-zero-on-rejects", options->zero_on_rejects,
+        "End with exit code 0, not 1, when records were rejected: schedulers take 1 for a failure"},
+       {"--max-rejects", settings.max_rejects,
+        "Stop with exit code 2 when more records than this are rejected: a number, or a share of "
+        "the records so far, such as 2.5%",
+        value_name("N|P%"),
+        checked({[](std::string& text) { return text.empty() ? "must not be empty" : ""; }, ""})},
+       {"--max-hours", settings.max_hours,
+        "Stop after this many hours with exit code 130 (0: never); rerun the same command to resume",
+        number_from(0, 1e6)},
+       {"--max-usd", settings.max_usd,
+        "Stop likewise after this many dollars, at the job's cost.usd_per_hour (0: never)",
+        number_from(0, 1e6)},
+       {"--reuse", settings.reuse,
+        "Take answers from this finished run where nothing that decides them has changed (output.reuse)",
+        value_name("FOLDER")},
+       {"--log", options->log, "Append a line of progress to this file every ten seconds"}},
+      [options] { return run(*options); });
+}
+
+void add_merge_command(Program& program) {
+  struct Options {
+    std::string out;
+    std::vector<std::string> shards;
+    bool zero_on_rejects = false;
+  };
+  auto options = std::make_shared<Options>();
+  add_command(
+      program, "merge", "Join the finished folders of `sheaf run --shard` into one, in input order",
+      {{"OUT", options->out, "The folder to create", value_name("FOLDER"), kRequired},
+       {"SHARD", options->shards, "The shards' folders, in any order", value_name("FOLDER"), kRequired},
+       {"--exit-zero-on-rejects", options->zero_on_rejects,
+        "End with exit code 0, not 1, when the shards have rejected records"}},
+      [options] {
+        outlive_readers();
+        const Merged merged = merge_shards(real_files(), options->out, options->shards);
+        if (!merged.notice.empty()) print_note(merged.notice);
+        print_line(fmt::format("{}{} in {}, {} in {}", merged.was_finished ? "already merged: " : "",
+                               counted(merged.rows, "row"), counted(merged.files, "file"),
+                               counted(merged.rejects, "reject"), options->out));
+        forgive_output();  // the result is in the folder
+        return merged.rejects > 0 && !options->zero_on_rejects ? 1 : 0;
+      });
 }
 
 }  // namespace sheaf

@@ -1,16 +1,13 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
-#include <memory>
 
-#include "app/commands.h"
-#include "app/option_checks.h"
+#include "app/job_options.h"
 #include "app/terminal.h"
 #include "core/report/row_sample.h"
 #include "core/text/printable.h"
 #include "core/text/spelling.h"
 #include "core/text/wrap.h"
-#include "io/jobs/show_job.h"
+#include "io/jobs/finished_run.h"
 
 namespace sheaf {
 namespace {
@@ -57,32 +54,23 @@ void show(const ShowOptions& options) {
 
 }  // namespace
 
-void add_show_command(CLI::App& app) {
+void add_show_command(Program& program) {
   auto options = std::make_shared<ShowOptions>();
   ShowSettings& settings = options->settings;
-  CLI::App* command = app.add_subcommand(
-      "show", "Print rows of a run beside their documents: `sheaf show RUN --where Brand=null`");
-  command
-      ->add_option("RUN", settings.run,
-                   "The output folder of a run of an extract job; of an unfinished one, what is committed")
-      ->type_name("FOLDER")
-      ->required();
-  command->add_option("--sample", settings.sample, "How many rows to show, drawn at random")
-      ->check(whole_from<int64_t>(1, 100'000))
-      ->capture_default_str();
-  command->add_option("--category", settings.category, "Only rows of this category")->type_name("NAME");
-  command
-      ->add_option("--where", settings.where,
-                   "Only rows with this value: Brand=null or Brand=Acme, as the row has it")
-      ->type_name("ATTRIBUTE=VALUE");
-  command->add_option("--seed", settings.seed, "Seed of the sample")
-      ->check(whole_from<uint64_t>(0))
-      ->capture_default_str();
-  command->add_option("--input", settings.input,
-                      "Where the run's corpus is now, if it was moved or came from standard input");
-  command->add_option("--schema", settings.schema, "Where the run's schema is now, if it was moved");
-  command->add_flag("--json", options->json, "Print JSON lines");
-  command->callback([options] { show(*options); });
+  add_command(
+      program, "show", "Print rows of a run beside their documents: `sheaf show RUN --where Brand=null`",
+      {{"RUN", settings.run,
+        "The output folder of a run of an extract job; of an unfinished one, what is committed",
+        value_name("FOLDER"), kRequired},
+       {"--sample", settings.sample, "How many rows to show, drawn at random",
+        whole_from<int64_t>(1, 100'000), kWithDefault},
+       {"--category", settings.category, "Only rows of this category", value_name("NAME")},
+       {"--where", settings.where, "Only rows with this value: Brand=null or Brand=Acme, as the row has it",
+        value_name("ATTRIBUTE=VALUE")},
+       seed_option(settings.seed, "Seed of the sample"),
+       place_options(settings),
+       {"--json", options->json, "Print JSON lines"}},
+      [options] { show(*options); });
 }
 
 }  // namespace sheaf

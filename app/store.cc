@@ -1,15 +1,12 @@
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <fmt/chrono.h>
-#include <memory>
 
 #include "app/commands.h"
-#include "app/option_checks.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/text/format.h"
 #include "core/text/spelling.h"
-#include "io/kv_store/kv_contents.h"
+#include "io/kv_store/kv_folder.h"
 
 namespace sheaf {
 namespace {
@@ -27,39 +24,36 @@ std::string date_of(std::filesystem::file_time_type time) {
   return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)));
 }
 
+std::string amounts(const KvTotals& totals) {
+  return fmt::format("{}, {} tokens, {}", counted(totals.segments, "segment"), totals.tokens,
+                     size_text(totals.bytes));
+}
+
+nlohmann::ordered_json contents_json(const KvListing& listing) {
+  auto lines = nlohmann::ordered_json::array(), troubles = lines;
+  for (const KvContents& each : listing.contents)
+    lines.push_back({{"model", each.model},
+                     {"kind", each.kind},
+                     {"state", each.state},
+                     {"segments", each.segments},
+                     {"tokens", each.tokens},
+                     {"bytes", each.bytes},
+                     {"used", date_of(each.used)}});
+  for (const KvTrouble& each : listing.troubles)
+    troubles.push_back({{"path", each.path}, {"trouble", each.trouble}});
+  return {{"segments", listing.total.segments},
+          {"tokens", listing.total.tokens},
+          {"bytes", listing.total.bytes},
+          {"contents", lines},
+          {"damaged", troubles}};
+}
+
 void show_contents(const KvListing& listing, const StoreOptions& options) {
-  nlohmann::ordered_json lines = nlohmann::ordered_json::array();
-  const auto amounts = [](const KvTotals& totals) {
-    return fmt::format("{}, {} tokens, {}", counted(totals.segments, "segment"), totals.tokens,
-                       size_text(totals.bytes));
-  };
-  for (const KvContents& each : listing.contents) {
-    if (options.json)
-      lines.push_back({{"model", each.model},
-                       {"kind", each.kind},
-                       {"state", each.state},
-                       {"segments", each.segments},
-                       {"tokens", each.tokens},
-                       {"bytes", each.bytes},
-                       {"used", date_of(each.used)}});
-    else
-      print_line(fmt::format("{}: {}, last used {} UTC", each.title, amounts(each), date_of(each.used)));
-  }
-  nlohmann::ordered_json troubles = nlohmann::ordered_json::array();
-  for (const KvTrouble& each : listing.troubles) {
-    if (options.json)
-      troubles.push_back({{"path", each.path}, {"trouble", each.trouble}});
-    else
-      print_line(fmt::format("{}: {}", each.path, each.trouble));
-  }
-  if (options.json)
-    print_json({{"segments", listing.total.segments},
-                {"tokens", listing.total.tokens},
-                {"bytes", listing.total.bytes},
-                {"contents", lines},
-                {"damaged", troubles}});
-  else
-    print_line(fmt::format("{}: {}", options.folder, amounts(listing.total)));
+  if (options.json) return print_json(contents_json(listing));
+  for (const KvContents& each : listing.contents)
+    print_line(fmt::format("{}: {}, last used {} UTC", each.title, amounts(each), date_of(each.used)));
+  for (const KvTrouble& each : listing.troubles) print_line(fmt::format("{}: {}", each.path, each.trouble));
+  print_line(fmt::format("{}: {}", options.folder, amounts(listing.total)));
 }
 
 int verify(const StoreOptions& options) {
@@ -106,21 +100,18 @@ int look_at(const StoreOptions& options) {
 
 }  // namespace
 
-void add_store_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
-      "store",
-      "Look at a store of keys and values (a job's engine.kv_store): ls shows which models keep how much, "
-      "verify reads every byte, prune deletes what was not used for longest");
+void add_store_command(Program& program) {
   auto options = std::make_shared<StoreOptions>();
-  command->add_option("ACTION", options->action, "What to do")
-      ->required()
-      ->check(one_of({"ls", "verify", "prune"}));
-  command->add_option("STORE", options->folder, "The folder of the store")->type_name("FOLDER")->required();
-  command->add_option("--gb", options->gb, "prune: gigabytes that may stay; 0 empties the store")
-      ->check(number_from(0, 1e6));
-  command->add_flag("--remove", options->remove, "verify: delete what is damaged or of an earlier version");
-  command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options, &exit_code] { exit_code = look_at(*options); });
+  add_command(
+      program, "store",
+      "Look at a store of keys and values (a job's engine.kv_store): ls shows which models keep how much, "
+      "verify reads every byte, prune deletes what was not used for longest",
+      {{"ACTION", options->action, "What to do", kRequired, one_of({"ls", "verify", "prune"})},
+       {"STORE", options->folder, "The folder of the store", value_name("FOLDER"), kRequired},
+       {"--gb", options->gb, "prune: gigabytes that may stay; 0 empties the store", number_from(0, 1e6)},
+       {"--remove", options->remove, "verify: delete what is damaged or of an earlier version"},
+       {"--json", options->json, "Print JSON"}},
+      [options] { return look_at(*options); });
 }
 
 }  // namespace sheaf

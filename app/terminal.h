@@ -1,6 +1,5 @@
 #pragma once
 #include <nlohmann/json.hpp>
-#include <string>
 #include <string_view>
 
 // Everything that is printed goes through here and app/progress.h: names in model files, corpora and job

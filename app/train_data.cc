@@ -1,8 +1,3 @@
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
-#include <memory>
-
-#include "app/commands.h"
 #include "app/job_options.h"
 #include "app/signals.h"
 #include "app/terminal.h"
@@ -51,9 +46,9 @@ int train_data(const TrainDataOptions& options) {
     refuse("--gold and --rows both say where right answers are; give one of them");
   if (options.settings.gold.empty() && options.settings.gold_format != "auto")
     refuse("--gold-format says what --gold is; give --gold too");
-  Workbench bench(options.read());
-  for (const std::string& notice : bench.notices()) print_note(notice);
-  const TrainDataEnd end = write_train_data(bench, options.settings);
+  OpenedJob opened(options.read());
+  for (const std::string& notice : opened.notices()) print_note(notice);
+  const TrainDataEnd end = write_train_data(opened, options.settings);
   if (!end.finished) return 130;
   print(options, end);
   return end.rejected == 0 ? 0 : 1;
@@ -61,27 +56,22 @@ int train_data(const TrainDataOptions& options) {
 
 }  // namespace
 
-void add_train_data_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("train-data",
-                                     "Write a job's prompts with their right answers as training data: the "
-                                     "tokens, positions and sights that "
-                                     "decoding uses (train/README.md)");
+void add_train_data_command(Program& program) {
   auto options = std::make_shared<TrainDataOptions>();
-  options->add_to(*command);
-  command->add_option("OUT", options->settings.to, "The Parquet file to write")->required();
-  command->add_option("--gold", options->settings.gold,
-                      "Where the right answers are (default: in the job's corpus)");
-  command
-      ->add_option("--gold-format", options->settings.gold_format,
-                   "What --gold is: a dataset's name, sheaf, or auto")
-      ->type_name("NAME")
-      ->capture_default_str();
-  command->add_option("--rows", options->settings.rows,
-                      "Take the rows of this run folder or rows file for right");
-  command->add_flag(
-      "--unmentioned-absent", options->settings.unmentioned_absent,
-      "extract: an attribute that the gold does not name is to be null (default: it is left out)");
-  command->callback([options, &exit_code] { exit_code = train_data(*options); });
+  TrainDataSettings& settings = options->settings;
+  add_command(
+      program, "train-data",
+      "Write a job's prompts with their right answers as training data: the tokens, positions and sights "
+      "that decoding uses (train/README.md)",
+      {options->arguments(),
+       {"OUT", settings.to, "The Parquet file to write", kRequired},
+       {"--gold", settings.gold, "Where the right answers are (default: in the job's corpus)"},
+       {"--gold-format", settings.gold_format, "What --gold is: a dataset's name, sheaf, or auto",
+        value_name("NAME"), kWithDefault},
+       {"--rows", settings.rows, "Take the rows of this run folder or rows file for right"},
+       {"--unmentioned-absent", settings.unmentioned_absent,
+        "extract: an attribute that the gold does not name is to be null (default: it is left out)"}},
+      [options] { return train_data(*options); });
 }
 
 }  // namespace sheaf

@@ -1,14 +1,13 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <memory>
 
-#include "app/commands.h"
 #include "app/job_options.h"
 #include "app/progress.h"
 #include "app/signals.h"
 #include "app/terminal.h"
+#include "core/text/format.h"
 #include "core/text/spelling.h"
 #include "io/jobs/verify_job.h"
+#include "io/run_folder/check_run.h"
 
 namespace sheaf {
 namespace {
@@ -20,10 +19,10 @@ int verify(const JobOptions& options) {
   Job sample = options.read();
   if (options.limit == 0 && (sample.input.limit == 0 || sample.input.limit > kUsualRows))
     sample.input.limit = kUsualRows;
-  Workbench bench(sample);
-  if (!take_input(bench)) return 130;
+  OpenedJob opened(sample);
+  if (!take_input(opened)) return 130;
   ShownRun shown(options.quiet || options.json);
-  const VerifyEnd end = verify_job(bench, shown);
+  const VerifyEnd end = verify_job(opened, shown);
   if (!end.finished) return 130;
   if (options.json) {
     nlohmann::ordered_json differences = nlohmann::ordered_json::array();
@@ -52,14 +51,50 @@ int verify(const JobOptions& options) {
 
 }  // namespace
 
-void add_verify_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
-      "verify",
-      "Decode the first records (20, or --limit) with the job's method and with its baseline, "
-      "such as one prompt per question, and count the answers that agree");
+void add_verify_command(Program& program) {
   auto options = std::make_shared<JobOptions>();
-  options->add_to(*command);
-  command->callback([options, &exit_code] { exit_code = verify(*options); });
+  add_command(program, "verify",
+              "Decode the first records (20, or --limit) with the job's method and with its baseline, "
+              "such as one prompt per question, and count the answers that agree",
+              {options->arguments()}, [options] { return verify(*options); });
+}
+
+void add_verify_run_command(Program& program) {
+  struct Options {
+    std::string run;
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
+  add_command(
+      program, "verify-run",
+      "Check that a finished run is whole: compare every byte of its rows and rejects with its manifest",
+      {{"RUN", options->run, "The output folder of a run, or the URI it was published to",
+        value_name("FOLDER|URI"), kRequired},
+       {"--json", options->json, "Print JSON"}},
+      [options] {
+        const RunCheck check = check_run(options->run);
+        const bool whole = check.troubles.empty();
+        if (options->json) {
+          print_json({{"run", options->run},
+                      {"whole", whole},
+                      {"rows", check.rows},
+                      {"rejects", check.rejects},
+                      {"files", check.files},
+                      {"bytes", check.bytes},
+                      {"troubles", check.troubles}});
+          return whole ? 0 : 2;
+        }
+        for (const std::string& trouble : check.troubles) print_line(trouble);
+        if (whole)
+          print_line(fmt::format("{}: whole: {}, {}, {} in {}", options->run, counted(check.rows, "row"),
+                                 counted(check.rejects, "reject"), size_text(check.bytes),
+                                 counted(check.files, "file")));
+        else
+          print_note(
+              "the run does not match its manifest; rerun its job to publish it again, or run it again with "
+              "--restart");
+        return whole ? 0 : 2;
+      });
 }
 
 }  // namespace sheaf

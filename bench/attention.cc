@@ -64,9 +64,10 @@ class Bench {
   double seconds(const Batch& batch) {
     HeadLayout layout = layout_;
     layout.slots = int64_t{batch.pages} * kPage;
-    AttentionPlanner planner({layout.heads / layout.kv_heads, kPage, 4 * multiprocessors_ / layout.kv_heads});
+    const AttentionPlanner planner = make_attention_planner(
+        {layout.heads / layout.kv_heads, kPage, 4 * multiprocessors_ / layout.kv_heads});
     AttentionPlan plan;
-    planner.plan(batch.step, plan);
+    planner(batch.step, plan);
     const auto items = send(plan.items);
     const auto rows = send(plan.rows);
     const auto pages = send(plan.pages);

@@ -13,7 +13,7 @@
 namespace sheaf {
 namespace {
 
-void measure(int threads, CpuPrecision precision) {
+void measure(int threads, Precision precision) {
   ThreadPool pool(threads);
   const Kernels& kernels = best_kernels();
   const Products products(precision, kernels, pool);

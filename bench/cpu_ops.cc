@@ -11,9 +11,8 @@
 
 #include "bench/cpu_limits.h"
 #include "bench/precision.h"
-#include "core/engine/pick.h"
+#include "core/engine/step_batch.h"
 #include "cpu/attention.h"
-#include "cpu/rotate.h"
 
 namespace sheaf {
 namespace {
@@ -35,7 +34,7 @@ ModelConfig default_model() {
 
 class Ops {
  public:
-  Ops(int threads, CpuPrecision precision, std::string_view wanted)
+  Ops(int threads, Precision precision, std::string_view wanted)
       : pool_(threads), products_(precision, kernels_, pool_), wanted_(wanted) {}
 
   void measure() {
@@ -133,8 +132,8 @@ class Ops {
     const std::vector<float> values(960, 0.1f);
     for (int64_t place = 0; place < keys; ++place)
       for (int64_t head = 0; head < config.kv_heads; ++head)
-        attention->write(0, head, place, values.data(), values.data());
-    const AttentionPlan plan = plan_attention(batch, attention->places(), 3, config.kv_heads, pool_.size());
+        attention->pool().write(0, head, place, values.data(), values.data());
+    const AttentionPlan plan = plan_attention(batch, attention->pool(), 3, config.kv_heads, pool_.size());
     FloatBuffer queries(kRows * 576, "queries"), out(kRows * 576, "out");
     std::fill_n(queries.data(), kRows * 576, 0.1f);
     const double seconds = best_seconds([&] { attention->run(plan, 0, queries.data(), 576, out.data()); });

@@ -105,7 +105,7 @@ class Measurement {
   std::string_view wanted_;
 };
 
-void measure(const char* path, int threads, CpuPrecision precision, std::string_view wanted) {
+void measure(const char* path, int threads, Precision precision, std::string_view wanted) {
   auto start = std::chrono::steady_clock::now();
   const Model model = load_model(path);
   const double loading = seconds_since(start);

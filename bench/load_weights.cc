@@ -35,7 +35,7 @@ class Laps {
 std::vector<cuda::WeightSlice> matrices_of(const Model& model) {
   std::vector<cuda::WeightSlice> all;
   const auto add = [&](const Matrix& matrix) {
-    all.push_back({&matrix, 0, matrix.rows, cuda::WeightForm::rounded, nullptr});
+    all.push_back({&matrix, 0, matrix.rows, Precision::bf16, nullptr});
   };
   add(model.embedding);
   if (!model.config.tied_output) add(model.output);

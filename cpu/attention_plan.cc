@@ -1,9 +1,7 @@
 #include "cpu/attention_plan.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <numeric>
-#include <span>
 
 namespace sheaf {
 namespace {
@@ -60,7 +58,7 @@ RowLooks sort_by_row(const StepBatch& batch, std::vector<int32_t>& keys) {
 }
 
 std::vector<AttentionPlan::Run> cut_into_runs(const StepBatch& batch, const KeySpan& span,
-                                              const KvPlaces& pool) {
+                                              const KvPool& pool) {
   std::vector<AttentionPlan::Run> runs;
   const int32_t page_size = pool.page_size();
   for (int32_t key = 0; key < span.keys; key += page_size) {
@@ -93,7 +91,7 @@ int32_t looks_that_see(const AttentionPlan& plan, const AttentionPlan::Part& par
   return static_cast<int32_t>(end - first);
 }
 
-AttentionPlan plan_attention(const StepBatch& batch, const KvPlaces& pool, int32_t group, int32_t kv_heads,
+AttentionPlan plan_attention(const StepBatch& batch, const KvPool& pool, int32_t group, int32_t kv_heads,
                              int threads) {
   AttentionPlan plan;
   const RowLooks by_row = sort_by_row(batch, plan.keys);

@@ -1,7 +1,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "core/engine/step_batch.h"
@@ -57,29 +56,6 @@ struct AttentionPlan {
   std::vector<RowSpan> row_spans;
 };
 
-/// A block and what it refers to.
-struct BlockView {
-  const AttentionPlan& plan;
-  const AttentionPlan::Block& block;
-
-  std::span<const AttentionPlan::Part> parts() const {
-    return std::span(plan.parts)
-        .subspan(static_cast<size_t>(block.first_part), static_cast<size_t>(block.parts));
-  }
-  const AttentionPlan::Look& look(const AttentionPlan::Part& part, int32_t i) const {
-    return plan.looks[static_cast<size_t>(part.first_look + i)];
-  }
-  int64_t row_of(int32_t row_in_block) const {
-    return plan.rows[static_cast<size_t>(block.first_row + row_in_block)];
-  }
-  int32_t keys_of(int32_t row_in_block) const { return plan.keys[static_cast<size_t>(row_of(row_in_block))]; }
-  std::span<const AttentionPlan::RowSpan> spans_of(int32_t row_in_block) const {
-    const int32_t* first = plan.first_span.data() + row_of(row_in_block);
-    return std::span(plan.row_spans)
-        .subspan(static_cast<size_t>(first[0]), static_cast<size_t>(first[1] - first[0]));
-  }
-};
-
 /// Looks of a part that see at least `keys` keys: they come first.
 int32_t looks_that_see(const AttentionPlan& plan, const AttentionPlan::Part& part, int32_t keys);
 
@@ -104,7 +80,7 @@ void each_piece(const AttentionPlan& plan, const AttentionPlan::Part& part, Body
 
 /// `group` query heads share a key/value head; `kv_heads` × blocks is the number of pieces to share among
 /// threads.
-AttentionPlan plan_attention(const StepBatch& batch, const KvPlaces& pool, int32_t group, int32_t kv_heads,
+AttentionPlan plan_attention(const StepBatch& batch, const KvPool& pool, int32_t group, int32_t kv_heads,
                              int threads);
 
 }  // namespace sheaf

@@ -17,10 +17,10 @@ std::unique_ptr<Backend> make_reference_backend(const Model& model);
 /// in fp32 or in whole numbers. A row's result does not depend, to the bit, on the other rows of its batch
 /// nor on how its keys are cut into spans.
 std::unique_ptr<Backend> make_quick_backend(const Model& model, int threads,
-                                            CpuPrecision precision = CpuPrecision::f32);
+                                            Precision precision = Precision::f32);
 
 /// Several of them, each for a thread of its own, that have one copy of the weights and divide the threads.
 std::vector<std::unique_ptr<Backend>> make_quick_backends(const Model& model, int count, int threads,
-                                                          CpuPrecision precision);
+                                                          Precision precision);
 
 }  // namespace sheaf

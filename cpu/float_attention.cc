@@ -17,7 +17,7 @@
 namespace sheaf {
 namespace {
 
-struct Scratch {
+struct FloatScratch {
   FloatBuffer scores;  ///< [rows × group][keys rounded up + 16]
   FloatBuffer mixed;   ///< [rows × group][head_dim rounded up]
   std::vector<const float*> a;
@@ -25,16 +25,10 @@ struct Scratch {
   std::vector<float> sums;  ///< [rows × group], of a row's weights
 };
 
-/// One block of rows with one key/value head.
-struct BlockRun : BlockView {
+struct FloatRun : BlockRun {
   const Kernels& kernels;
-  int64_t head_dim;
-  const KvPool& pool;
-  int64_t layer;
-  int64_t head;
-  Scratch& scratch;
-  int64_t group;
-  int64_t score_stride;
+  const FloatKvPool& pool;
+  FloatScratch& scratch;
 
   float* scores(int64_t row, int64_t g) const {
     return scratch.scores.data() + (row * group + g) * score_stride;
@@ -52,7 +46,7 @@ struct BlockRun : BlockView {
       const AttentionPlan::Look& l = look(part, i);
       const int64_t row = row_of(l.row_in_block);
       for (int64_t g = 0; g < group; ++g, ++count) {
-        scratch.a[count] = queries + row * query_stride + (head * group + g) * head_dim;
+        scratch.a[count] = queries + row * query_stride + head_start(g);
         scratch.c[count] = scores(l.row_in_block, g) + l.offset + key;
       }
     }
@@ -100,83 +94,51 @@ struct BlockRun : BlockView {
 class FloatAttention final : public Attention {
  public:
   FloatAttention(const ModelConfig& config, const Kernels& kernels, ThreadPool& threads)
-      : config_(config),
-        kernels_(kernels),
-        threads_(threads),
-        scratch_(static_cast<size_t>(threads.size())) {}
+      : Attention(config, threads), kernels_(kernels), scratch_(static_cast<size_t>(threads.size())) {}
 
   void allocate(int32_t pages, int32_t page_size) override {
     pool_ = {};  // not both at once
-    pool_ = KvPool(config_, pages, page_size);
+    pool_ = FloatKvPool(config_, pages, page_size);
   }
-  const KvPlaces& places() const override { return pool_; }
-  void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value) override {
-    pool_.write(layer, head, place, key, value);
-  }
-  void copy(int64_t layer, int64_t head, int64_t from, int64_t to) override {
-    pool_.copy(layer, head, from, to);
-  }
-  void read(int64_t layer, int64_t head, int64_t place, float* key, float* value) const override {
-    pool_.read(layer, head, place, key, value);
-  }
-  int64_t pair_bytes() const override { return pool_.pair_bytes(); }
-  void read(int64_t layer, int64_t head, int64_t place, std::byte* to) const override {
-    pool_.read(layer, head, place, to);
-  }
-  void write(int64_t layer, int64_t head, int64_t place, const std::byte* from) override {
-    pool_.write(layer, head, place, from);
-  }
-  void run(const AttentionPlan& plan, int64_t layer, const float* queries, int64_t query_stride,
-           float* out) override;
+  KvPool& pool() override { return pool_; }
 
  private:
-  const ModelConfig& config_;
-  const Kernels& kernels_;
-  ThreadPool& threads_;
-  KvPool pool_;
-  std::vector<Scratch> scratch_;
-};
+  void run_block(const BlockRun& at, int thread, const float* queries, int64_t query_stride,
+                 float* out) override {
+    FloatScratch& scratch = scratch_[static_cast<size_t>(thread)];
+    const auto count = static_cast<size_t>(at.heads());
+    scratch.scores.reserve(at.heads() * at.score_stride, "attention scores");
+    scratch.mixed.reserve(at.heads() * pool_.value_stride(), "attention sums");
+    scratch.a.resize(count);
+    scratch.c.resize(count);
+    scratch.sums.resize(count);
 
-void FloatAttention::run(const AttentionPlan& plan, int64_t layer, const float* queries, int64_t query_stride,
-                         float* out) {
-  const int64_t group = config_.heads / config_.kv_heads;
-  const int64_t head_dim = config_.head_dim;
-  const auto blocks = static_cast<int64_t>(plan.blocks.size());
-  threads_.run(blocks * config_.kv_heads, [&](int64_t task, int thread) {
-    // Last blocks first: in a prompt they see most keys.
-    const AttentionPlan::Block& block =
-        plan.blocks[static_cast<size_t>(blocks - 1 - task / config_.kv_heads)];
-    const int64_t head = task % config_.kv_heads;
-    Scratch& scratch = scratch_[static_cast<size_t>(thread)];
-    const int64_t score_stride = round_up_to_panel(block.most_keys) + kPanel;
-    scratch.scores.reserve(block.rows * group * score_stride, "attention scores");
-    scratch.mixed.reserve(block.rows * group * pool_.value_stride(), "attention sums");
-    scratch.a.resize(static_cast<size_t>(block.rows * group));
-    scratch.c.resize(static_cast<size_t>(block.rows * group));
-    scratch.sums.resize(static_cast<size_t>(block.rows * group));
-
-    const BlockRun run{{plan, block}, kernels_, head_dim, pool_, layer, head, scratch, group, score_stride};
+    const FloatRun run{at, kernels_, pool_, scratch};
     for (const AttentionPlan::Part& part : run.parts())
-      each_piece(plan, part, [&](int32_t from, int32_t to, int32_t key, int32_t keys, int64_t place) {
+      each_piece(run.plan, part, [&](int32_t from, int32_t to, int32_t key, int32_t keys, int64_t place) {
         run.score(part, from, to, key, keys, place, queries, query_stride);
       });
-    std::fill_n(scratch.mixed.data(), block.rows * group * pool_.value_stride(), 0.0f);
-    for (int32_t row = 0; row < block.rows; ++row)
-      for (int64_t g = 0; g < group; ++g)
-        scratch.sums[static_cast<size_t>(row * group + g)] =
+    std::fill_n(scratch.mixed.data(), run.heads() * pool_.value_stride(), 0.0f);
+    for (int32_t row = 0; row < run.block.rows; ++row)
+      for (int64_t g = 0; g < run.group; ++g)
+        scratch.sums[static_cast<size_t>(row * run.group + g)] =
             kernels_.softmax(run.scores(row, g), run.keys_of(row));
     for (const AttentionPlan::Part& part : run.parts()) run.mix_part(part);
-    for (int32_t row = 0; row < block.rows; ++row) {
-      float* to = out + run.row_of(row) * config_.heads * head_dim;
-      for (int64_t g = 0; g < group; ++g) {
-        const float sum = scratch.sums[static_cast<size_t>(row * group + g)];
+    for (int32_t row = 0; row < run.block.rows; ++row) {
+      float* to = out + run.row_of(row) * config_.heads * run.head_dim;
+      for (int64_t g = 0; g < run.group; ++g) {
+        const float sum = scratch.sums[static_cast<size_t>(row * run.group + g)];
         const float scale = sum > 0 ? 1.0f / sum : 0.0f;
         const float* from = run.mixed(row, g);
-        for (int64_t d = 0; d < head_dim; ++d) to[(head * group + g) * head_dim + d] = from[d] * scale;
+        for (int64_t d = 0; d < run.head_dim; ++d) to[run.head_start(g) + d] = from[d] * scale;
       }
     }
-  });
-}
+  }
+
+  const Kernels& kernels_;
+  FloatKvPool pool_;
+  std::vector<FloatScratch> scratch_;
+};
 
 }  // namespace
 

@@ -21,7 +21,7 @@ constexpr int64_t kChunk = IntKvPool::kChunk;
 // Keys whose products fit 32 bits: 2 · 127 · 128 a key.
 constexpr int64_t kMostKeysIn32Bits = 65536;
 
-struct Scratch {
+struct IntScratch {
   FloatBuffer scores;                             ///< [rows × group][keys rounded up + 16]
   LargeBuffer<int8_t> weights;                    ///< [rows × group][planes][the same]
   std::vector<float> log_scales, inverse_scales;  ///< of all values that a row sees, in its order
@@ -35,18 +35,11 @@ struct Scratch {
   std::vector<int32_t*> sum_rows;
 };
 
-/// One block of rows with one key/value head.
-struct BlockRun : BlockView {
+struct IntRun : BlockRun {
   const IntKernels& kernels;
-  int64_t head_dim;
   const IntKvPool& pool;
-  int64_t layer;
-  int64_t head;
-  Scratch& scratch;
-  int64_t group;
-  int64_t score_stride;
+  IntScratch& scratch;
 
-  int64_t heads() const { return block.rows * group; }
   int64_t query_bytes() const { return kernels.rows.alone().bytes(head_dim, kPlanes); }
   int64_t sum_count() const { return pool.value_panels() * kPlanes * kPanel; }
   float* scores(int64_t row, int64_t g) const {
@@ -75,7 +68,7 @@ struct BlockRun : BlockView {
       for (int64_t g = 0; g < group; ++g) {
         const int64_t i = row * group + g;
         scratch.query_scales[static_cast<size_t>(i)] =
-            quantize(queries + row_of(row) * query_stride + (head * group + g) * head_dim, head_dim, kPlanes,
+            quantize(queries + row_of(row) * query_stride + head_start(g), head_dim, kPlanes,
                      kernels.rows.alone(), 0, scratch.queries.data() + i * query_bytes());
       }
   }
@@ -251,56 +244,21 @@ class IntAttention final : public Attention {
  public:
   IntAttention(const ModelConfig& config, const Kernels& kernels, const IntKernels& int_kernels,
                ThreadPool& threads)
-      : config_(config),
+      : Attention(config, threads),
         kernels_(kernels),
         int_kernels_(int_kernels),
-        threads_(threads),
         scratch_(static_cast<size_t>(threads.size())) {}
 
   void allocate(int32_t pages, int32_t page_size) override {
     pool_ = {};  // not both at once
     pool_ = IntKvPool(config_, int_kernels_, pages, page_size);
   }
-  const KvPlaces& places() const override { return pool_; }
-  void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value) override {
-    pool_.write(layer, head, place, key, value);
-  }
-  void copy(int64_t layer, int64_t head, int64_t from, int64_t to) override {
-    pool_.copy(layer, head, from, to);
-  }
-  void read(int64_t layer, int64_t head, int64_t place, float* key, float* value) const override {
-    pool_.read(layer, head, place, key, value);
-  }
-  int64_t pair_bytes() const override { return pool_.pair_bytes(); }
-  void read(int64_t layer, int64_t head, int64_t place, std::byte* to) const override {
-    pool_.read(layer, head, place, to);
-  }
-  void write(int64_t layer, int64_t head, int64_t place, const std::byte* from) override {
-    pool_.write(layer, head, place, from);
-  }
-
-  void run(const AttentionPlan& plan, int64_t layer, const float* queries, int64_t query_stride,
-           float* out) override {
-    const auto blocks = static_cast<int64_t>(plan.blocks.size());
-    threads_.run(blocks * config_.kv_heads, [&](int64_t task, int thread) {
-      // Last blocks first: in a prompt they see most keys.
-      const AttentionPlan::Block& block =
-          plan.blocks[static_cast<size_t>(blocks - 1 - task / config_.kv_heads)];
-      const BlockRun run{{plan, block},
-                         int_kernels_,
-                         config_.head_dim,
-                         pool_,
-                         layer,
-                         task % config_.kv_heads,
-                         scratch_[static_cast<size_t>(thread)],
-                         config_.heads / config_.kv_heads,
-                         round_up_to_panel(block.most_keys) + kPanel};
-      run_block(run, queries, query_stride, out);
-    });
-  }
+  KvPool& pool() override { return pool_; }
 
  private:
-  void run_block(const BlockRun& run, const float* queries, int64_t query_stride, float* out) const {
+  void run_block(const BlockRun& at, int thread, const float* queries, int64_t query_stride,
+                 float* out) override {
+    const IntRun run{at, int_kernels_, pool_, scratch_[static_cast<size_t>(thread)]};
     run.make_room();
     run.round_queries(queries, query_stride);
     for (const AttentionPlan::Part& part : run.parts()) {
@@ -318,16 +276,14 @@ class IntAttention final : public Attention {
       });
     for (int32_t row = 0; row < run.block.rows; ++row)
       for (int64_t g = 0; g < run.group; ++g)
-        run.put_row(row * run.group + g, out + run.row_of(row) * config_.heads * config_.head_dim +
-                                             (run.head * run.group + g) * config_.head_dim);
+        run.put_row(row * run.group + g,
+                    out + run.row_of(row) * config_.heads * run.head_dim + run.head_start(g));
   }
 
-  const ModelConfig& config_;
   const Kernels& kernels_;
   const IntKernels& int_kernels_;
-  ThreadPool& threads_;
   IntKvPool pool_;
-  mutable std::vector<Scratch> scratch_;
+  std::vector<IntScratch> scratch_;
 };
 
 }  // namespace

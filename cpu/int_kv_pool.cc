@@ -2,14 +2,13 @@
 
 #include <array>
 #include <cmath>
-#include <cstddef>
 #include <cstring>
 #include <vector>
 
 namespace sheaf {
 
 IntKvPool::IntKvPool(const ModelConfig& config, const IntKernels& kernels, int32_t pages, int32_t page_size)
-    : KvPlaces(config, pages, page_size), head_dim_(config.head_dim), layout_(kernels.panels) {
+    : KvPool(config, pages, page_size), head_dim_(config.head_dim), layout_(kernels.panels) {
   const int64_t key_bytes = key_panel_bytes() / kPanel, value_bytes = value_chunk_bytes() / kPanel;
   const double bytes =
       vectors_as_double() * static_cast<double>(key_bytes + value_bytes + int64_t{3 * sizeof(float)});
@@ -57,40 +56,28 @@ void IntKvPool::read(int64_t layer, int64_t head, int64_t place, float* key, flo
   }
 }
 
-void IntKvPool::copy(int64_t layer, int64_t head, int64_t from, int64_t to) {
-  const int64_t a = index(layer, head, from), b = index(layer, head, to), step = layout_.step;
-  for (FloatBuffer* scales : {&key_scales_, &log_scales_, &inverse_scales_})
-    scales->data()[b] = scales->data()[a];
-  for (int64_t piece = 0; piece < key_panel_bytes(); piece += kPanel * step)
-    std::memcpy(keys_.data() + key_start(b) + piece, keys_.data() + key_start(a) + piece,
-                static_cast<size_t>(step));
-  each_value_byte([to = values_.data() + value_start(b),
-                   from = values_.data() + value_start(a)](int64_t byte) { to[byte] = from[byte]; });
+/// Calls with each run of bytes of a key and its value, the scales first, and its length.
+template <class Visit>
+void IntKvPool::each_run(int64_t at, Visit&& visit) const {
+  for (const FloatBuffer* scales : {&key_scales_, &log_scales_, &inverse_scales_})
+    visit(scales->data() + at, sizeof(float));
+  for (int64_t piece = 0; piece < key_panel_bytes(); piece += kPanel * layout_.step)
+    visit(keys_.data() + key_start(at) + piece, static_cast<size_t>(layout_.step));
+  each_value_byte(
+      [&visit, values = values_.data() + value_start(at)](int64_t byte) { visit(values + byte, size_t{1}); });
 }
 
 void IntKvPool::read(int64_t layer, int64_t head, int64_t place, std::byte* to) const {
-  const int64_t at = index(layer, head, place), step = layout_.step;
-  for (const FloatBuffer* scales : {&key_scales_, &log_scales_, &inverse_scales_}) {
-    std::memcpy(to, scales->data() + at, sizeof(float));
-    to += sizeof(float);
-  }
-  for (int64_t piece = 0; piece < key_panel_bytes(); piece += kPanel * step, to += step)
-    std::memcpy(to, keys_.data() + key_start(at) + piece, static_cast<size_t>(step));
-  each_value_byte([&to, from = values_.data() + value_start(at)](int64_t byte) {
-    *to++ = static_cast<std::byte>(from[byte]);
+  each_run(index(layer, head, place), [&to](const void* run, size_t bytes) {
+    std::memcpy(to, run, bytes);
+    to += bytes;
   });
 }
 
 void IntKvPool::write(int64_t layer, int64_t head, int64_t place, const std::byte* from) {
-  const int64_t at = index(layer, head, place), step = layout_.step;
-  for (FloatBuffer* scales : {&key_scales_, &log_scales_, &inverse_scales_}) {
-    std::memcpy(scales->data() + at, from, sizeof(float));
-    from += sizeof(float);
-  }
-  for (int64_t piece = 0; piece < key_panel_bytes(); piece += kPanel * step, from += step)
-    std::memcpy(keys_.data() + key_start(at) + piece, from, static_cast<size_t>(step));
-  each_value_byte([&from, to = values_.data() + value_start(at)](int64_t byte) {
-    to[byte] = static_cast<int8_t>(*from++);
+  each_run(index(layer, head, place), [&from](void* run, size_t bytes) {
+    std::memcpy(run, from, bytes);
+    from += bytes;
   });
 }
 

@@ -12,7 +12,7 @@ namespace sheaf {
 /// The keys and values of all layers as whole numbers of two planes, with a scale for each vector. Both lie
 /// as the kernels take them: 16 keys are a panel of the product that gives scores, and 16 values a chunk of
 /// the one that sums them up, [head_dim / 16] panels side by side.
-class IntKvPool : public KvPlaces {
+class IntKvPool final : public KvPool {
  public:
   static constexpr int kPlanes = 2;
   static constexpr int64_t kChunk = 16;  ///< of the kernels: values lie in pages of 16
@@ -42,16 +42,13 @@ class IntKvPool : public KvPlaces {
   const float* inverse_scales(int64_t layer, int64_t head, int64_t place) const {
     return inverse_scales_.data() + index(layer, head, place);
   }
-  /// Stores head_dim floats each, and gives them back.
-  void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value);
-  void read(int64_t layer, int64_t head, int64_t place, float* key, float* value) const;
-  void copy(int64_t layer, int64_t head, int64_t from, int64_t to);
-  /// A key and its value as bytes, with their scales, and back.
-  int64_t pair_bytes() const {
+  void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value) override;
+  void read(int64_t layer, int64_t head, int64_t place, float* key, float* value) const override;
+  int64_t pair_bytes() const override {
     return (key_panel_bytes() + value_chunk_bytes()) / kPanel + int64_t{3 * sizeof(float)};
   }
-  void read(int64_t layer, int64_t head, int64_t place, std::byte* to) const;
-  void write(int64_t layer, int64_t head, int64_t place, const std::byte* from);
+  void read(int64_t layer, int64_t head, int64_t place, std::byte* to) const override;
+  void write(int64_t layer, int64_t head, int64_t place, const std::byte* from) override;
 
  private:
   /// Where the bytes of a key and a value begin; those of a key come in pieces of `step` bytes, those of a
@@ -67,6 +64,9 @@ class IntKvPool : public KvPlaces {
     for (int64_t part = 0; part < value_panels() * kPlanes; ++part)
       for (int64_t d = 0; d < kChunk; ++d) visit(part * kChunk * kPanel + d * layout_.step);
   }
+
+  template <class Visit>
+  void each_run(int64_t at, Visit&& visit) const;
 
   int64_t head_dim_ = 0;
   IntLayout layout_{};

@@ -1,9 +1,8 @@
-#include "cpu/int_linear.h"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <vector>
+
+#include "cpu/linear.h"
 
 namespace sheaf {
 namespace {
@@ -48,14 +47,10 @@ IntLinear pack(std::initializer_list<const Matrix*> matrices, RowOrder order, in
   const int64_t panel_bytes = kernels.panels.bytes(linear.inputs, planes);
   linear.panels = LargeBuffer<int8_t>(panels * panel_bytes, "the model's weights as whole numbers");
   linear.scales = FloatBuffer(panels * kPanel, "the scales of the model's weights");
-  std::vector<std::vector<float>> rows(static_cast<size_t>(pool.size()));
-  pool.run(panels, [&](int64_t p, int thread) {
-    std::vector<float>& scratch = rows[static_cast<size_t>(thread)];
-    scratch.resize(static_cast<size_t>(kPanel * linear.inputs));
-    const int64_t filled = stacked.read_panel(p, scratch.data());
+  stacked.each_panel(pool, [&](int64_t p, const float* rows, int64_t filled) {
     for (int64_t n = 0; n < filled; ++n)
       linear.scales.data()[p * kPanel + n] =
-          quantize(scratch.data() + n * linear.inputs, linear.inputs, planes, kernels.panels, n,
+          quantize(rows + n * linear.inputs, linear.inputs, planes, kernels.panels, n,
                    linear.panels.data() + p * panel_bytes);
   });
   return linear;

@@ -15,37 +15,6 @@ namespace {
 constexpr int64_t kHugePage = 2 << 20;
 constexpr double kBesidePool = 256 << 20;  // for a step, threads, and reading and writing
 
-}  // namespace
-
-int64_t machine_memory() {
-  return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-}
-
-void check_memory(int64_t bytes, const char* what) {
-  if (bytes < 0 || bytes > machine_memory())
-    throw OutOfMemory(fmt::format("{} needs {} MB, but this machine has {} MB", what, bytes / 1000000,
-                                  machine_memory() / 1000000));
-}
-
-void check_pool(double bytes, bool made) {
-  if (bytes > static_cast<double>(machine_memory() / 8 * 7))
-    throw OutOfMemory(
-        fmt::format("the key/value pool needs {:.0f} MB, but this machine has {} MB; lower "
-                    "engine.kv_memory_gb",
-                    bytes / 1e6, machine_memory() / 1000000));
-  if (!made) return;
-  const auto beside = static_cast<size_t>(std::min(bytes, kBesidePool));
-  void* room = mmap(nullptr, beside, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (room == MAP_FAILED)
-    throw OutOfMemory(
-        fmt::format("a key/value pool of {:.0f} MB leaves no address space for a step; raise "
-                    "the limit (ulimit -v)",
-                    bytes / 1e6));
-  munmap(room, beside);
-}
-
-namespace {
-
 std::unique_ptr<void, MappedBytes> map_pages(int64_t bytes, const char* what) {
   bytes = (bytes + kHugePage - 1) / kHugePage * kHugePage;
   void* data =
@@ -83,6 +52,33 @@ std::unique_ptr<void, MappedBytes> take_part(int64_t bytes, const char* what) {
 }
 
 }  // namespace
+
+int64_t machine_memory() {
+  return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+}
+
+void check_memory(int64_t bytes, const char* what) {
+  if (bytes < 0 || bytes > machine_memory())
+    throw OutOfMemory(fmt::format("{} needs {} MB, but this machine has {} MB", what, bytes / 1000000,
+                                  machine_memory() / 1000000));
+}
+
+void check_pool(double bytes, bool made) {
+  if (bytes > static_cast<double>(machine_memory() / 8 * 7))
+    throw OutOfMemory(
+        fmt::format("the key/value pool needs {:.0f} MB, but this machine has {} MB; lower "
+                    "engine.kv_memory_gb",
+                    bytes / 1e6, machine_memory() / 1000000));
+  if (!made) return;
+  const auto beside = static_cast<size_t>(std::min(bytes, kBesidePool));
+  void* room = mmap(nullptr, beside, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED)
+    throw OutOfMemory(
+        fmt::format("a key/value pool of {:.0f} MB leaves no address space for a step; raise "
+                    "the limit (ulimit -v)",
+                    bytes / 1e6));
+  munmap(room, beside);
+}
 
 std::unique_ptr<void, MappedBytes> map_zeroed(int64_t bytes, const char* what) {
   check_memory(bytes, what);

@@ -1,9 +1,9 @@
-#include "cpu/packed_linear.h"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <vector>
+
+#include "core/base/error.h"
+#include "cpu/linear.h"
 
 namespace sheaf {
 namespace {
@@ -39,22 +39,49 @@ void multiply(const PackedLinear& linear, const Kernels& kernels, int64_t first,
 
 }  // namespace
 
+StackedRows::StackedRows(std::initializer_list<const Matrix*> matrices, RowOrder order)
+    : order_(order), matrices_(matrices), inputs_((*matrices.begin())->cols) {
+  for (const Matrix* matrix : matrices_) {
+    if (matrix->cols != inputs_)
+      fail("{}: there are {} columns, but {} are expected", matrix->name, matrix->cols, inputs_);
+    outputs_ += order == RowOrder::stacked ? matrix->rows : round_up_to_panel(matrix->rows);
+  }
+}
+
+int64_t StackedRows::read_panel(int64_t panel, float* out) const {
+  int64_t filled = 0;
+  const auto read = [&](const Matrix& matrix, int64_t from, int64_t to) {
+    from = std::max<int64_t>(from, 0);
+    to = std::min(to, matrix.rows);
+    if (from >= to) return;
+    matrix.read(from, to - from, out + filled * inputs_);
+    filled += to - from;
+  };
+  if (order_ == RowOrder::in_turns) {
+    const auto count = static_cast<int64_t>(matrices_.size());
+    const int64_t first = panel / count * kPanel;
+    read(*matrices_[static_cast<size_t>(panel % count)], first, first + kPanel);
+  } else {
+    int64_t begin = 0;  // of the matrix
+    for (const Matrix* matrix : matrices_) {
+      read(*matrix, panel * kPanel - begin, (panel + 1) * kPanel - begin);
+      begin += matrix->rows;
+    }
+  }
+  std::fill(out + filled * inputs_, out + kPanel * inputs_, 0.0f);
+  return filled;
+}
+
 PackedLinear pack(std::initializer_list<const Matrix*> matrices, RowOrder order, ThreadPool& pool) {
   const StackedRows stacked(matrices, order);
   PackedLinear linear;
   linear.inputs = stacked.inputs();
   linear.outputs = stacked.outputs();
-  const int64_t panels = stacked.panels();
-  linear.panels = FloatBuffer(panels * kPanel * linear.inputs, "the model's weights as fp32");
-  std::vector<std::vector<float>> rows(static_cast<size_t>(pool.size()));
-  pool.run(panels, [&](int64_t p, int thread) {
-    std::vector<float>& scratch = rows[static_cast<size_t>(thread)];
-    scratch.resize(static_cast<size_t>(kPanel * linear.inputs));
-    stacked.read_panel(p, scratch.data());
+  linear.panels = FloatBuffer(stacked.panels() * kPanel * linear.inputs, "the model's weights as fp32");
+  stacked.each_panel(pool, [&](int64_t p, const float* rows, int64_t) {
     float* panel = linear.panels.data() + p * kPanel * linear.inputs;
     for (int64_t k = 0; k < linear.inputs; ++k)
-      for (int64_t n = 0; n < kPanel; ++n)
-        panel[k * kPanel + n] = scratch[static_cast<size_t>(n * linear.inputs + k)];
+      for (int64_t n = 0; n < kPanel; ++n) panel[k * kPanel + n] = rows[n * linear.inputs + k];
   });
   return linear;
 }

@@ -3,8 +3,7 @@
 #include <initializer_list>
 
 #include "core/model/footprint.h"
-#include "cpu/int_linear.h"
-#include "cpu/packed_linear.h"
+#include "cpu/linear.h"
 
 namespace sheaf {
 
@@ -25,12 +24,12 @@ struct RowShare {
 /// How a backend multiplies: everything in fp32, or everything in whole numbers.
 class Products {
  public:
-  Products(CpuPrecision precision, const Kernels& kernels, ThreadPool& threads)
+  Products(Precision precision, const Kernels& kernels, ThreadPool& threads)
       : precision_(precision), kernels_(kernels), int_kernels_(best_int_kernels()), threads_(threads) {}
 
-  CpuPrecision precision() const { return precision_; }
-  bool whole_numbers() const { return precision_ != CpuPrecision::f32; }
-  int planes() const { return precision_ == CpuPrecision::int8 ? 1 : 2; }
+  Precision precision() const { return precision_; }
+  bool whole_numbers() const { return in_whole_numbers(precision_); }
+  int planes() const { return precision_ == Precision::int8 ? 1 : 2; }
   const IntKernels& int_kernels() const { return int_kernels_; }
   /// "fp32, NEON" or "int8, i8mm".
   std::string describe() const;
@@ -56,7 +55,7 @@ class Products {
  private:
   friend class ProductRows;
 
-  CpuPrecision precision_;
+  Precision precision_;
   const Kernels& kernels_;
   const IntKernels& int_kernels_;
   ThreadPool& threads_;

@@ -5,14 +5,11 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/engine/check_batch.h"
-#include "core/engine/pick.h"
+#include "core/engine/step_batch.h"
 #include "cpu/attention.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/products.h"
-#include "cpu/reference/rope_angles.h"
-#include "cpu/rotate.h"
-#include "cpu/rounded_vector.h"
+#include "cpu/reference/ops.h"
 
 namespace sheaf {
 namespace {
@@ -54,19 +51,17 @@ Layer read_layer(const LayerWeights& weights, const Products& products) {
   return layer;
 }
 
-void check_finite(const Matrix& matrix, ThreadPool& threads) {
-  constexpr int64_t kRows = 256;
-  threads.run((matrix.rows + kRows - 1) / kRows, [&](int64_t task, int) {
-    matrix.check_finite(task * kRows, std::min(kRows, matrix.rows - task * kRows));
-  });
-}
-
 /// A model's weights as products take them.
 struct QuickWeights {
   QuickWeights(const Model& model, const Products& products, ThreadPool& threads)
       : final_norm(model.final_norm.read_all()) {
-    // Its rows are read when a token asks for them.
-    if (!model.config.tied_output) check_finite(model.embedding, threads);
+    if (!model.config.tied_output) {  // the embedding's rows are read when a token asks for them
+      constexpr int64_t kRows = 256;
+      const int64_t rows = model.embedding.rows;
+      threads.run((rows + kRows - 1) / kRows, [&](int64_t task, int) {
+        model.embedding.check_finite(task * kRows, std::min(kRows, rows - task * kRows));
+      });
+    }
     for (const LayerWeights& weights : model.layers) layers.push_back(read_layer(weights, products));
     output = products.pack({&model.output});
   }
@@ -76,7 +71,7 @@ struct QuickWeights {
   Linear output;
 };
 
-std::shared_ptr<const QuickWeights> read_weights(const Model& model, int threads, CpuPrecision precision) {
+std::shared_ptr<const QuickWeights> read_weights(const Model& model, int threads, Precision precision) {
   ThreadPool pool(threads);
   return std::make_shared<QuickWeights>(model, Products(precision, best_kernels(), pool), pool);
 }
@@ -88,7 +83,7 @@ void add(const float* y, int64_t n, float* x) {
 class QuickBackend final : public Backend {
  public:
   QuickBackend(const Model& model, std::shared_ptr<const QuickWeights> weights, int threads,
-               CpuPrecision precision)
+               Precision precision)
       : config_(model.config),
         embedding_(model.embedding),
         files_(model.files),
@@ -121,8 +116,8 @@ class QuickBackend final : public Backend {
   void read_kv(std::span<const int32_t> slots, std::span<std::byte> to, KvForm form) override {
     const int64_t size = config_.head_dim;
     each_pair(slots, form, [&](int64_t layer, int64_t head, int64_t place, int64_t at, float* pair) {
-      if (form == KvForm::computed) return attention_->read(layer, head, place, to.data() + at);
-      attention_->read(layer, head, place, pair, pair + size);
+      if (form == KvForm::computed) return pool_.read(layer, head, place, to.data() + at);
+      pool_.read(layer, head, place, pair, pair + size);
       round_vector(pair, size, to.data() + at);
       round_vector(pair + size, size, to.data() + at + rounded_bytes(size));
     });
@@ -130,15 +125,15 @@ class QuickBackend final : public Backend {
   void write_kv(std::span<const int32_t> slots, std::span<const std::byte> from, KvForm form) override {
     const int64_t size = config_.head_dim;
     each_pair(slots, form, [&](int64_t layer, int64_t head, int64_t place, int64_t at, float* pair) {
-      if (form == KvForm::computed) return attention_->write(layer, head, place, from.data() + at);
+      if (form == KvForm::computed) return pool_.write(layer, head, place, from.data() + at);
       expand_vector(from.data() + at, size, pair);
       expand_vector(from.data() + at + rounded_bytes(size), size, pair + size);
-      attention_->write(layer, head, place, pair, pair + size);
+      pool_.write(layer, head, place, pair, pair + size);
     });
   }
 
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
-    check_batch(batch, config_, attention_->places().pages(), attention_->places().page_size());
+    check_batch(batch, config_, pool_.pages(), pool_.page_size());
     if (picked.size() != batch.picks.size())
       fail("step: there are {} picks, but room for {}", batch.picks.size(), picked.size());
     if (!logits.empty() && logits.size() != picked.size() * static_cast<size_t>(config_.vocab))
@@ -146,8 +141,7 @@ class QuickBackend final : public Backend {
            config_.vocab);
     if (batch.rows() == 0) return;
     rows_ = batch.rows();
-    plan_ = plan_attention(batch, attention_->places(), config_.heads / config_.kv_heads, config_.kv_heads,
-                           threads_.size());
+    plan_ = plan_attention(batch, pool_, config_.heads / config_.kv_heads, config_.kv_heads, threads_.size());
     make_room();
     products_.each_share(rows_, [&](const RowShare& share) {
       each_row(share, [&](int64_t row) {
@@ -190,7 +184,7 @@ class QuickBackend final : public Backend {
 
   /// Of a key and its value.
   int64_t pair_bytes(KvForm form) const {
-    return form == KvForm::computed ? attention_->pair_bytes() : 2 * rounded_bytes(config_.head_dim);
+    return form == KvForm::computed ? pool_.pair_bytes() : 2 * rounded_bytes(config_.head_dim);
   }
 
   /// All keys and values of slots, with where their bytes begin (slot by slot, layer by layer) and room for
@@ -199,7 +193,7 @@ class QuickBackend final : public Backend {
   void each_pair(std::span<const int32_t> slots, KvForm form, Visit&& visit) {
     threads_.run(std::ssize(slots), [&](int64_t i, int) {
       std::vector<float> pair(static_cast<size_t>(2 * config_.head_dim));
-      const int64_t place = attention_->places().place_of_slot(slots[static_cast<size_t>(i)]);
+      const int64_t place = pool_.place_of_slot(slots[static_cast<size_t>(i)]);
       int64_t at = i * kv_slot_bytes(form);
       for (int64_t layer = 0; layer < config_.layers; ++layer)
         for (int64_t head = 0; head < config_.kv_heads; ++head, at += pair_bytes(form))
@@ -232,10 +226,10 @@ class QuickBackend final : public Backend {
     for (int64_t i = 0; i < q_size(); i += config_.head_dim) rotate(angles, config_.rotary_dim, queries + i);
     const float scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
     for (int64_t i = 0; i < q_size(); ++i) queries[i] *= scale;
-    const int64_t place = attention_->places().place_of_slot(slot);
+    const int64_t place = pool_.place_of_slot(slot);
     for (int64_t head = 0; head < config_.kv_heads; ++head) {
       rotate(angles, config_.rotary_dim, keys + head * config_.head_dim);
-      attention_->write(index, head, place, keys + head * config_.head_dim, values + head * config_.head_dim);
+      pool_.write(index, head, place, keys + head * config_.head_dim, values + head * config_.head_dim);
     }
   }
 
@@ -287,8 +281,7 @@ class QuickBackend final : public Backend {
   void run_layer(const StepBatch& batch, int64_t index) {
     for (const KeyCopy& copy : batch.copies)
       for (int64_t head = 0; head < config_.kv_heads; ++head)
-        attention_->copy(index, head, attention_->places().place_of_slot(copy.from),
-                         attention_->places().place_of_slot(copy.to));
+        pool_.copy(index, head, pool_.place_of_slot(copy.from), pool_.place_of_slot(copy.to));
     attention_->run(plan_, index, qkv_.data(), qkv_stride(), mixed_.data());
     products_.each_share(rows_, [&](const RowShare& share) {
       leave_layer(index, share);
@@ -335,6 +328,7 @@ class QuickBackend final : public Backend {
   Products products_;
   std::shared_ptr<const QuickWeights> weights_;
   std::unique_ptr<Attention> attention_;
+  KvPool& pool_ = attention_->pool();
   AttentionPlan plan_;
 
   int64_t rows_ = 0;
@@ -352,12 +346,12 @@ class QuickBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_quick_backend(const Model& model, int threads, CpuPrecision precision) {
+std::unique_ptr<Backend> make_quick_backend(const Model& model, int threads, Precision precision) {
   return std::move(make_quick_backends(model, 1, threads, precision).front());
 }
 
 std::vector<std::unique_ptr<Backend>> make_quick_backends(const Model& model, int count, int threads,
-                                                          CpuPrecision precision) {
+                                                          Precision precision) {
   threads = std::clamp(threads, count, kMostThreads);
   const auto weights = read_weights(model, threads, precision);
   std::vector<std::unique_ptr<Backend>> backends;

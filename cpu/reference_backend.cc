@@ -2,8 +2,7 @@
 #include <cstddef>
 
 #include "core/base/error.h"
-#include "core/engine/check_batch.h"
-#include "core/engine/pick.h"
+#include "core/engine/step_batch.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/large_buffer.h"
 #include "cpu/reference/ops.h"

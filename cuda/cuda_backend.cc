@@ -3,20 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <future>
-#include <optional>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/engine/check_batch.h"
+#include "core/engine/step_batch.h"
 #include "cuda/attention/attention_plan.h"
 #include "cuda/base/device_memory.h"
-#include "cuda/check_model.h"
-#include "cuda/head_scales.h"
 #include "cuda/kv_mover.h"
 #include "cuda/layer_graphs.h"
 #include "cuda/loaded_model.h"
-#include "cuda/pick_tokens.h"
-#include "cuda/run_layers.h"
 #include "cuda/stage_clock.h"
 #include "cuda/step.h"
 #include "cuda/weights/device_weights.h"
@@ -64,7 +59,7 @@ WeightKind kind_for(const Model& model, const CudaOptions& options) {
 
 /// Has cuBLAS load what the first matrix product would load.
 void load_cublas(int device) {
-  check(cudaSetDevice(device), "choosing the device");
+  choose_device(device);
   constexpr int64_t rows = 64, size = 512;
   const Stream stream;
   Products products(ProductKernels::fastest);
@@ -131,8 +126,8 @@ class CudaBackend final : public Backend {
     model_.room = {};
     replays_ = options_.graphs && hopper_attention(model_.layout, page_size);
     graphs_.forget();
-    planner_.emplace(AttentionShape{model_.group(), page_size, 4 * multiprocessors_ / config().kv_heads,
-                                    options_.reproducible});
+    planner_ = make_attention_planner(
+        {model_.group(), page_size, 4 * multiprocessors_ / config().kv_heads, options_.reproducible});
     for (int32_t rows : {preferred_tokens(), 64}) warm_up(rows);
   }
 
@@ -188,7 +183,7 @@ class CudaBackend final : public Backend {
     const Step& step = steps_[oldest_];
     oldest_ = (oldest_ + 1) % steps_.size();
     --in_flight_;
-    check(cudaEventSynchronize(step.done), "a step");
+    check(cudaEventSynchronize(step.done.get()), "a step");
     if (step.rows() > 0) step.clock.add_to(times_);
     step.hand_back();
   }
@@ -201,9 +196,8 @@ class CudaBackend final : public Backend {
                        options_.reproducible ? ", reproducible" : "");
   }
 
-  /// Every thread has a current device of its own, and an engine may be made on one thread and run on
-  /// another.
-  void choose_device() const { check(cudaSetDevice(options_.device), "choosing the device"); }
+  /// An engine may be made on one thread and run on another.
+  void choose_device() const { cuda::choose_device(options_.device); }
 
   void launch(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) {
     check_batch(batch, config(), pages_, page_size_);
@@ -223,7 +217,7 @@ class CudaBackend final : public Backend {
       step.clock.mark(Stage::pick);
       step.clock.end();
     }
-    check(cudaEventRecord(step.done, model_.stream.get()), "a step's end");
+    check(cudaEventRecord(step.done.get(), model_.stream.get()), "a step's end");
     check(cudaGetLastError(), "starting a step");
     ++in_flight_;
   }
@@ -231,7 +225,7 @@ class CudaBackend final : public Backend {
   /// Plans the step and sends its arrays. After this it needs no more memory.
   void upload(Step& step) {
     try {
-      step.pack(*planner_);
+      step.pack(planner_);
       if (inputs_.size() < step.staging.capacity()) {
         let_go_of_memory();
         inputs_.grow(step.staging.capacity());
@@ -296,20 +290,14 @@ class CudaBackend final : public Backend {
     }
     made.wide.grow(options_.fp8_keys ? values / config.layers : values);
     // Hidden values count as 0 × what lies there, which must be a number.
-    clear(made.wide);
-    clear(made.narrow_keys);
-    clear(made.narrow_values);
-    clear(made.turns);
+    made.each([&]<class T>(const DeviceMemory<T>& memory) {
+      if (memory.size() == 0) return;
+      check(cudaMemsetAsync(memory.data(), 0, static_cast<size_t>(memory.size()) * sizeof(T),
+                            model_.stream.get()),
+            "clearing the pool");
+    });
     model_.pool = std::move(made);
     model_.layout.slots = slots;
-  }
-
-  template <class T>
-  void clear(const DeviceMemory<T>& memory) const {
-    if (memory.size() == 0) return;
-    check(cudaMemsetAsync(memory.data(), 0, static_cast<size_t>(memory.size()) * sizeof(T),
-                          model_.stream.get()),
-          "clearing the pool");
   }
 
   /// To a pool with more slots. `heads`: of all that are there, keys and values of each layer.
@@ -344,7 +332,7 @@ class CudaBackend final : public Backend {
   LoadedModel model_;
   KvMover mover_{model_};
   int32_t pages_ = 0, page_size_ = 0;
-  std::optional<AttentionPlanner> planner_;
+  AttentionPlanner planner_;
 
   std::array<Step, 2> steps_;  ///< a ring
   size_t oldest_ = 0, in_flight_ = 0;
@@ -361,7 +349,7 @@ class CudaBackend final : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions& options) {
-  check(cudaSetDevice(options.device), "choosing the device");
+  choose_device(options.device);
   check_model(model.config, options);
   const WeightKind kind = kind_for(model, options);
   const ProductKernels kernels = kernels_for(weight_bytes(model, kind), options);
@@ -373,7 +361,7 @@ std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions
 
 std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, const CudaOptions& options,
                                                   uint64_t seed) {
-  check(cudaSetDevice(options.device), "choosing the device");
+  choose_device(options.device);
   check_model(config, options);
   DeviceWeights weights =
       random_weights(config, {options.fp8, options.weights == WeightStorage::packed}, seed);
@@ -383,7 +371,7 @@ std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, con
 
 int64_t cuda_free_bytes(int device) {
   size_t free_bytes = 0, total = 0;
-  check(cudaSetDevice(device), "choosing the device");
+  choose_device(device);
   check(cudaMemGetInfo(&free_bytes, &total), "asking for free memory");
   return static_cast<int64_t>(free_bytes);
 }

@@ -3,7 +3,7 @@
 
 #include "core/engine/backend.h"
 #include "core/model/model.h"
-#include "core/model/weight_storage.h"
+#include "core/model/precision.h"
 
 namespace sheaf {
 

@@ -1,23 +1,13 @@
-#include "cuda/head_scales.h"
-
 #include <algorithm>
 #include <cmath>
 #include <span>
+
+#include "cuda/loaded_model.h"
 
 namespace sheaf::cuda {
 namespace {
 
 constexpr float kLeast = 1e-10f;  // the product of two such scales is still a number of fp32
-
-std::vector<float> download(const DeviceMemory<float>& from, cudaStream_t stream) {
-  std::vector<float> values(static_cast<size_t>(from.size()));
-  if (values.empty()) return values;
-  check(cudaMemcpyAsync(values.data(), from.data(), values.size() * sizeof(float), cudaMemcpyDeviceToHost,
-                        stream),
-        "reading weights");
-  check(cudaStreamSynchronize(stream), "reading weights");
-  return values;
-}
 
 float most(std::span<const float> values) {
   float most = 0;
@@ -65,7 +55,14 @@ class Bounds {
  private:
   int32_t heads() const { return config_.heads + 2 * config_.kv_heads; }
   std::vector<float> read(const DeviceMemory<float>& from) const {
-    return download(from, model_.stream.get());
+    std::vector<float> values(static_cast<size_t>(from.size()));
+    if (values.empty()) return values;
+    const cudaStream_t stream = model_.stream.get();
+    check(cudaMemcpyAsync(values.data(), from.data(), values.size() * sizeof(float), cudaMemcpyDeviceToHost,
+                          stream),
+          "reading weights");
+    check(cudaStreamSynchronize(stream), "reading weights");
+    return values;
   }
 
   /// How long a normed vector usually is. Where norms come after, vectors add up, but hardly ever in one
@@ -138,10 +135,7 @@ DeviceMemory<float> head_scales(const LoadedModel& model) {
   Bounds bounds(model);
   std::vector<float> scales;
   for (const DeviceLayer& layer : model.weights.layers) bounds.add_layer(layer, scales);
-  DeviceMemory<float> made(static_cast<int64_t>(scales.size()));
-  check(cudaMemcpy(made.data(), scales.data(), scales.size() * sizeof(float), cudaMemcpyHostToDevice),
-        "sending scales");
-  return made;
+  return upload_vector(scales);
 }
 
 }  // namespace sheaf::cuda

@@ -60,15 +60,20 @@ void KvMover::wait(const char* what) const {
   for (const Turn& turn : turns_) check(cudaStreamSynchronize(turn.stream.get()), what);
 }
 
+/// Packs the vectors of a piece into the memory of its turn, or takes them out of it.
+template <class Pack>
+void KvMover::each_array(const SlotList& list, KvForm form, const Turn& turn, Pack&& pack) const {
+  std::byte* packed = turn.packed.data();
+  for (const SlotVectors& array : arrays(form)) {
+    pack(list, array, form == KvForm::rounded, packed, turn.stream.get());
+    packed += array.heads * list.count * bytes_of(array, form);
+  }
+}
+
 void KvMover::read(std::span<const int32_t> slots, std::span<std::byte> to, KvForm form) {
   constexpr auto what = "reading keys and values";
-  const auto pack = form == KvForm::computed ? pack_slots : round_slots;
   each_piece(slots, form, [&](const SlotList& list, int64_t at, size_t bytes, Turn& turn) {
-    std::byte* packed = turn.packed.data();
-    for (const SlotVectors& array : arrays(form)) {
-      pack(list, array, packed, turn.stream.get());
-      packed += array.heads * list.count * bytes_of(array, form);
-    }
+    each_array(list, form, turn, pack_slots);
     check(
         cudaMemcpyAsync(to.data() + at, turn.packed.data(), bytes, cudaMemcpyDeviceToHost, turn.stream.get()),
         what);
@@ -78,16 +83,11 @@ void KvMover::read(std::span<const int32_t> slots, std::span<std::byte> to, KvFo
 
 void KvMover::write(std::span<const int32_t> slots, std::span<const std::byte> from, KvForm form) {
   constexpr auto what = "writing keys and values";
-  const auto unpack = form == KvForm::computed ? unpack_slots : expand_slots;
   each_piece(slots, form, [&](const SlotList& list, int64_t at, size_t bytes, Turn& turn) {
     check(cudaMemcpyAsync(turn.packed.data(), from.data() + at, bytes, cudaMemcpyHostToDevice,
                           turn.stream.get()),
           what);
-    std::byte* packed = turn.packed.data();
-    for (const SlotVectors& array : arrays(form)) {
-      unpack(list, array, packed, turn.stream.get());
-      packed += array.heads * list.count * bytes_of(array, form);
-    }
+    each_array(list, form, turn, unpack_slots);
   });
   // The bytes may go now, and whatever is started from here on finds them in the pool.
   wait(what);

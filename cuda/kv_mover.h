@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "core/engine/kv_form.h"
+#include "core/engine/backend.h"
+#include "cuda/base/device_memory.h"
 #include "cuda/base/pinned_blocks.h"
-#include "cuda/base/stream.h"
 #include "cuda/loaded_model.h"
 #include "cuda/ops/ops.h"
 
@@ -30,17 +30,19 @@ class KvMover {
   std::shared_ptr<std::byte> host_memory(int64_t bytes) { return blocks_->take(bytes); }
 
  private:
-  std::vector<SlotVectors> arrays(KvForm form) const;
-  template <class Move>
-  void each_piece(std::span<const int32_t> slots, KvForm form, Move&& move);
-  void wait(const char* what) const;
-
-  const LoadedModel& model_;
   /// Pieces take turns, so that one is on its way while the other is packed.
   struct Turn {
     Stream stream;
     DeviceMemory<std::byte> packed;
   };
+  std::vector<SlotVectors> arrays(KvForm form) const;
+  template <class Move>
+  void each_piece(std::span<const int32_t> slots, KvForm form, Move&& move);
+  template <class Pack>
+  void each_array(const SlotList& list, KvForm form, const Turn& turn, Pack&& pack) const;
+  void wait(const char* what) const;
+
+  const LoadedModel& model_;
   std::array<Turn, 2> turns_;
   std::shared_ptr<PinnedBlocks> blocks_ = std::make_shared<PinnedBlocks>();
 };

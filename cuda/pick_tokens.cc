@@ -1,8 +1,8 @@
-#include "cuda/pick_tokens.h"
-
 #include <algorithm>
 
-#include "core/engine/pick.h"
+#include "core/engine/step_batch.h"
+#include "cuda/loaded_model.h"
+#include "cuda/step.h"
 
 namespace sheaf::cuda {
 namespace {

@@ -1,4 +1,5 @@
-#include "cuda/run_layers.h"
+#include "cuda/loaded_model.h"
+#include "cuda/step.h"
 
 namespace sheaf::cuda {
 namespace {
@@ -64,7 +65,7 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
     targets.narrow = narrow;
   }
   const bool rounded = model.products.heads(Numbers::weight(model, layer.qkv), Numbers::normed(room), rows,
-                                            hidden, targets, Scratch(room.qkv));
+                                            hidden, targets, room.qkv.data());
   const AttentionInputs* on_device = step.arrays.attention_on_device;
   AttentionTensors tensors{room.q.data(),
                            keys,
@@ -93,17 +94,16 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
   attend(step.arrays.attention, on_device, model.layout, tensors, stream);
   const auto mixed = Numbers::mixed(model, rows);
   step.clock.mark(Stage::attention);
-  if (config.post_norm) {
-    model.products.multiply(Numbers::weight(model, layer.o), mixed, rows, hidden, q_size, room.y.data());
-    step.clock.mark(Stage::attention_output);
+  const bool post = config.post_norm;
+  model.products.multiply(Numbers::weight(model, layer.o), mixed, rows, hidden, q_size,
+                          post ? room.y.data() : room.x.data(), !post);
+  step.clock.mark(Stage::attention_output);
+  if (post)
     add_rms_norm(room.y.data(), layer.attention_norm.data(), rows, hidden, config.norm_eps, room.x.data(),
                  Numbers::normed(room), stream);
-  } else {
-    model.products.add(Numbers::weight(model, layer.o), mixed, rows, hidden, q_size, room.x.data());
-    step.clock.mark(Stage::attention_output);
+  else
     rms_norm(room.x.data(), nullptr, layer.mlp_norm.data(), rows, hidden, config.norm_eps,
              Numbers::normed(room), stream);
-  }
   step.clock.mark(Stage::norms);
 }
 
@@ -115,19 +115,15 @@ void run_mlp(LoadedModel& model, Step& step, const DeviceLayer& layer) {
   const int32_t rows = step.rows(), hidden = config.hidden;
 
   model.products.gated(Numbers::weight(model, layer.gate_up), Numbers::normed(room), rows, config.ffn, hidden,
-                       Scratch(room.gate_up), Numbers::mlp(room));
+                       room.gate_up.data(), Numbers::mlp(room));
   step.clock.mark(Stage::mlp_up);
-  if (config.post_norm) {
-    model.products.multiply(Numbers::weight(model, layer.down), Numbers::mlp(room), rows, hidden, config.ffn,
-                            room.y.data());
-    step.clock.mark(Stage::mlp_down);
+  const bool post = config.post_norm;
+  model.products.multiply(Numbers::weight(model, layer.down), Numbers::mlp(room), rows, hidden, config.ffn,
+                          post ? room.y.data() : room.x.data(), !post);
+  step.clock.mark(Stage::mlp_down);
+  if (post)
     add_rms_norm(room.y.data(), layer.mlp_norm.data(), rows, hidden, config.norm_eps, room.x.data(),
                  Numbers::normed(room), model.stream.get());
-  } else {
-    model.products.add(Numbers::weight(model, layer.down), Numbers::mlp(room), rows, hidden, config.ffn,
-                       room.x.data());
-    step.clock.mark(Stage::mlp_down);
-  }
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 #pragma once
 #include <array>
 #include <cuda_runtime.h>
+#include <deque>
 #include <vector>
 
-#include "core/engine/stage.h"
+#include "core/engine/backend.h"
 #include "cuda/base/device_memory.h"
 
 namespace sheaf::cuda {
@@ -26,13 +27,6 @@ struct StageTimes {
 /// Where the device's time goes: events after every stage of a step. One clock for each step in flight.
 class StageClock {
  public:
-  StageClock() = default;
-  ~StageClock() {
-    for (cudaEvent_t event : events_) cudaEventDestroy(event);
-  }
-  StageClock(const StageClock&) = delete;
-  StageClock& operator=(const StageClock&) = delete;
-
   /// Starts a step; only a `detailed` one is timed stage by stage.
   void begin(bool detailed, cudaStream_t stream) {
     stages_.clear();
@@ -54,7 +48,7 @@ class StageClock {
   void add_to(StageTimes& times) const {
     for (size_t i = 0; i < stages_.size(); ++i) {
       float milliseconds = 0;
-      check(cudaEventElapsedTime(&milliseconds, events_[i], events_[i + 1]), "timing a step");
+      check(cudaEventElapsedTime(&milliseconds, events_[i].get(), events_[i + 1].get()), "timing a step");
       times.total += milliseconds / 1000.0;
       if (!detailed_) continue;
       times.detailed += milliseconds / 1000.0;
@@ -65,16 +59,13 @@ class StageClock {
  private:
   void record() {
     const size_t at = stages_.size();
-    if (at == events_.size()) {
-      events_.emplace_back();
-      check(cudaEventCreate(&events_.back()), "making an event");
-    }
-    check(cudaEventRecord(events_[at], stream_), "timing a step");
+    if (at == events_.size()) events_.emplace_back();
+    check(cudaEventRecord(events_[at].get(), stream_), "timing a step");
   }
 
   bool detailed_ = false;
   cudaStream_t stream_ = nullptr;
-  std::vector<cudaEvent_t> events_;
+  std::deque<Event> events_;
   std::vector<Stage> stages_;
 };
 

@@ -1,40 +1,28 @@
 #include "cuda/step.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace sheaf::cuda {
 
-Step::Step() {
-  check(cudaEventCreateWithFlags(&done, cudaEventDisableTiming), "making an event");
-}
-
-Step::~Step() {
-  cudaEventDestroy(done);
-}
-
-void Step::pack(AttentionPlanner& planner) {
-  planner.plan(*batch, plan);
+void Step::pack(const AttentionPlanner& planner) {
+  planner(*batch, plan);
   staging.clear();
-  at_.tokens = staging.add(std::span<const int32_t>(batch->tokens));
-  at_.positions = staging.add(std::span<const int32_t>(batch->positions));
-  at_.kv_slots = staging.add(std::span<const int32_t>(batch->kv_slots));
+  places_.clear();
+  AttentionInputs& attention = arrays.attention;
+  pack(batch->tokens, arrays.tokens);
+  pack(batch->positions, arrays.positions);
+  pack(batch->kv_slots, arrays.kv_slots);
   // Up to here places depend on the number of rows alone, so that a graph finds the slots and this again.
-  at_.attention = staging.add(std::span<const AttentionInputs>(&arrays.attention, 1));  // place() changes it
-  pack_plan();
+  attention_at_ = staging.add(std::span<const AttentionInputs>(&attention, 1));  // place() changes it
+  pack(plan.items, attention.items);
+  pack(plan.rows, attention.rows);
+  pack(plan.pages, attention.pages);
+  pack(plan.merged_rows, attention.merged_rows);
+  pack(plan.partial_begin, attention.partial_begin);
+  pack(plan.partials, attention.partials);
+  pack(batch->copies, attention.copies);
+  pack(batch->pages, attention.seen_pages);
   pack_picks();
-}
-
-void Step::pack_plan() {
-  at_.items = staging.add(std::span<const AttentionItem>(plan.items));
-  at_.attended = staging.add(std::span<const int32_t>(plan.rows));
-  at_.pages = staging.add(std::span<const AttentionPage>(plan.pages));
-  at_.merged_rows = staging.add(std::span<const int32_t>(plan.merged_rows));
-  at_.partial_begin = staging.add(std::span<const int32_t>(plan.partial_begin));
-  at_.partials = staging.add(std::span<const int32_t>(plan.partials));
-  static_assert(sizeof(KeyCopy) == sizeof(SlotCopy));
-  at_.copies = staging.add(std::span<const KeyCopy>(batch->copies));
-  at_.seen_pages = staging.add(std::span<const int32_t>(batch->pages));
 }
 
 void Step::pack_picks() {
@@ -46,11 +34,11 @@ void Step::pack_picks() {
         {pick.first_allowed, pick.allowed_count, pick.rivals || pick.watch >= 0, pick.watch, pick.bias});
   }
   list_chains();
-  at_.chains = staging.add(std::span<const ChainPick>(chain_picks_));
-  at_.groups = staging.add(std::span<const ChainGroup>(chain_groups));
-  at_.pick_rows = staging.add(std::span<const int32_t>(picked_rows_));
-  at_.greedy = staging.add(std::span<const GreedyPick>(greedy_picks_));
-  at_.allowed = staging.add(std::span<const int32_t>(batch->allowed));
+  pack(chain_picks_, arrays.chains);
+  pack(chain_groups, arrays.groups);
+  pack(picked_rows_, arrays.pick_rows);
+  pack(greedy_picks_, arrays.greedy);
+  pack(batch->allowed, arrays.allowed);
 }
 
 void Step::list_chains() {
@@ -78,36 +66,18 @@ void Step::list_chains() {
 }
 
 void Step::place(const std::byte* device, int32_t page_size, bool in_order) {
-  const auto at = [device]<class T>(int64_t offset, const T*& pointer) {
-    pointer = reinterpret_cast<const T*>(device + offset);
-  };
-  at(at_.tokens, arrays.tokens);
-  at(at_.positions, arrays.positions);
-  at(at_.kv_slots, arrays.kv_slots);
-  at(at_.attention, arrays.attention_on_device);
-  at(at_.pick_rows, arrays.pick_rows);
-  at(at_.greedy, arrays.greedy);
-  at(at_.allowed, arrays.allowed);
-  at(at_.chains, arrays.chains);
-  at(at_.groups, arrays.groups);
+  for (const auto& place : places_) place(device);
   AttentionInputs& attention = arrays.attention;
-  at(at_.items, attention.items);
-  at(at_.attended, attention.rows);
-  at(at_.pages, attention.pages);
-  at(at_.merged_rows, attention.merged_rows);
-  at(at_.partial_begin, attention.partial_begin);
-  at(at_.partials, attention.partials);
+  arrays.attention_on_device = reinterpret_cast<const AttentionInputs*>(device + attention_at_);
   attention.small_items = plan.small_items;
   attention.large_items = static_cast<int32_t>(plan.items.size()) - plan.small_items;
   attention.page_size = page_size;
   attention.merged_count = static_cast<int32_t>(plan.merged_rows.size());
   attention.partial_rows = plan.partial_rows;
   attention.in_order = in_order;
-  at(at_.copies, attention.copies);
   attention.copy_count = static_cast<int32_t>(batch->copies.size());
-  at(at_.seen_pages, attention.seen_pages);
   attention.seen_count = static_cast<int32_t>(batch->pages.size());
-  staging.put(at_.attention, attention);
+  staging.put(attention_at_, attention);
 }
 
 void Step::hand_back() const {

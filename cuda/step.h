@@ -1,17 +1,55 @@
 #pragma once
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <cuda_runtime.h>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/engine/step_batch.h"
+#include "core/model/footprint.h"
 #include "cuda/attention/attention_plan.h"
 #include "cuda/base/device_memory.h"
-#include "cuda/base/staging.h"
 #include "cuda/ops/ops.h"
 #include "cuda/stage_clock.h"
 
 namespace sheaf::cuda {
+
+/// Host arrays of a step packed into one pinned block and copied at once.
+class Staging {
+ public:
+  void clear() { used_ = 0; }
+  template <class T>
+  int64_t add(std::span<const T> values) {
+    const int64_t at = (used_ + 15) / 16 * 16;
+    const auto bytes = static_cast<int64_t>(values.size_bytes());
+    if (at + bytes > host_.size()) {
+      PinnedMemory<std::byte> larger(std::max(2 * (at + bytes), int64_t{1} << 20));
+      if (used_ > 0) std::memcpy(larger.data(), host_.data(), static_cast<size_t>(used_));
+      host_ = std::move(larger);
+    }
+    if (bytes > 0) std::memcpy(host_.data() + at, values.data(), static_cast<size_t>(bytes));
+    used_ = at + bytes;
+    return at;
+  }
+  /// Changes what was added at `offset`.
+  template <class T>
+  void put(int64_t offset, const T& value) {
+    std::memcpy(host_.data() + offset, &value, sizeof(T));
+  }
+  int64_t capacity() const { return host_.size(); }
+  void send(std::byte* to, cudaStream_t stream) {
+    check(cudaMemcpyAsync(to, host_.data(), static_cast<size_t>(used_), cudaMemcpyHostToDevice, stream),
+          "sending a step");
+  }
+
+ private:
+  PinnedMemory<std::byte> host_;
+  int64_t used_ = 0;
+};
 
 /// Where a step's arrays are on the device.
 struct StepArrays {
@@ -34,14 +72,9 @@ inline bool on_host(const Pick& pick) {
 
 /// What a step in flight has of its own. All the rest (LoadedModel) is used by one step after the other.
 struct Step {
-  Step();
-  ~Step();
-  Step(const Step&) = delete;
-  Step& operator=(const Step&) = delete;
-
   /// Plans the step's attention and packs its arrays into `staging`.
-  void pack(AttentionPlanner& planner);
-  /// Finds `arrays`, given where on the device the packed block will lie. To be called before it is sent.
+  void pack(const AttentionPlanner& planner);
+  /// Fills in `arrays`, given where on the device the packed block will lie. To be called before it is sent.
   void place(const std::byte* device, int32_t page_size, bool in_order);
   /// Writes the tokens that the device picked to `picked`, once the step is done.
   void hand_back() const;
@@ -56,23 +89,41 @@ struct Step {
   StepArrays arrays{};
   PinnedMemory<GreedyResult> chosen;  ///< [picks]
   StageClock clock;
-  cudaEvent_t done = nullptr;
+  Event done{cudaEventDisableTiming};
 
  private:
-  /// Offsets in the packed block.
-  struct Offsets {
-    int64_t tokens, positions, kv_slots, attention;
-    int64_t items, attended, pages, merged_rows, partial_begin, partials, copies, seen_pages;
-    int64_t chains, groups, pick_rows, greedy, allowed;
-  };
-  void pack_plan();
+  /// Packs an array, and has place() find it.
+  template <class T, class OnDevice>
+  void pack(const std::vector<T>& values, const OnDevice*& pointer) {
+    static_assert(sizeof(T) == sizeof(OnDevice));
+    const int64_t at = staging.add(std::span(values));
+    places_.push_back([&pointer, at](const std::byte* device) {
+      pointer = reinterpret_cast<const OnDevice*>(device + at);
+    });
+  }
   void pack_picks();
   void list_chains();
 
-  Offsets at_{};
+  std::vector<std::function<void(const std::byte*)>> places_;
+  int64_t attention_at_ = 0;  ///< offset of the attention's inputs in the packed block
   std::vector<int32_t> picked_rows_;
   std::vector<GreedyPick> greedy_picks_;
   std::vector<ChainPick> chain_picks_;
 };
+
+struct LoadedModel;
+
+/// The rows before the first layer: their angles, and their tokens' embeddings in the residual stream.
+void start_rows(LoadedModel& model, const Step& step);
+
+/// The first `layers` layers.
+void run_layers(LoadedModel& model, Step& step, int32_t layers);
+
+constexpr int64_t kPicksAtOnce = kCudaPicksAtOnce;
+
+/// Picks the tokens of a step whose layers are run: greedy ones go to step.chosen; for those drawn on the
+/// host it waits, and they are in step.picked when it returns. `logits`, where not empty, gets [picks,
+/// vocab].
+void pick_tokens(LoadedModel& model, const Step& step, std::span<float> logits);
 
 }  // namespace sheaf::cuda

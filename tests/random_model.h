@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "core/model/random_model.h"
+#include "core/model/shapes.h"
 
 namespace sheaf::test {
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/task/parts.h"
+#include "tests/random_tokens.h"
 
 namespace sheaf::test {
 
@@ -17,30 +18,24 @@ struct RandomRecords {
   int32_t longest = 9;  ///< tokens of a part
 };
 
-inline Tokens random_tokens(std::mt19937& random, int32_t most, int32_t vocab) {
-  Tokens tokens(std::uniform_int_distribution<size_t>(1, static_cast<size_t>(most))(random));
-  for (TokenId& token : tokens) token = std::uniform_int_distribution<TokenId>(0, vocab - 1)(random);
-  return tokens;
-}
-
 inline std::vector<RecordParts> make_random_records(const RandomRecords& wanted, uint32_t seed) {
   std::mt19937 random(seed);
   auto question = [&] {
     QuestionParts parts;
-    parts.tokens = random_tokens(random, wanted.longest, wanted.vocab);
+    parts.tokens = random_part(random, wanted.longest, wanted.vocab);
     parts.max_tokens = wanted.max_tokens;
     return parts;
   };
   auto bin = std::make_shared<BinParts>();
-  bin->instruction = random_tokens(random, 2 * wanted.longest, wanted.vocab);
+  bin->instruction = random_part(random, 2 * wanted.longest, wanted.vocab);
   if (!wanted.own_questions) {
-    bin->opening = random_tokens(random, 3, wanted.vocab);
+    bin->opening = random_part(random, 3, wanted.vocab);
     for (int32_t q = 0; q < wanted.questions; ++q) bin->questions.push_back(question());
   }
   std::vector<DocumentLabel> labels;
   for (int32_t j = 0; j < wanted.records; ++j)
-    labels.push_back({random_tokens(random, 3, wanted.vocab), random_tokens(random, 3, wanted.vocab),
-                      random_tokens(random, 3, wanted.vocab), random_tokens(random, 3, wanted.vocab)});
+    labels.push_back({random_part(random, 3, wanted.vocab), random_part(random, 3, wanted.vocab),
+                      random_part(random, 3, wanted.vocab), random_part(random, 3, wanted.vocab)});
   bin->label = [labels](size_t j) { return labels[j]; };
   std::vector<RecordParts> records;
   for (int32_t j = 0; j < wanted.records; ++j) {
@@ -48,7 +43,7 @@ inline std::vector<RecordParts> make_random_records(const RandomRecords& wanted,
     record.bin = bin;
     record.record = j;
     record.stream = seed * 1000u + static_cast<uint64_t>(j);
-    record.document = random_tokens(random, 2 * wanted.longest, wanted.vocab);
+    record.document = random_part(random, 2 * wanted.longest, wanted.vocab);
     for (int32_t q = 0; wanted.own_questions && q < wanted.questions; ++q)
       record.own_questions.push_back(question());
     records.push_back(std::move(record));
@@ -72,7 +67,7 @@ inline void add_random_chains(std::vector<RecordParts>& records, size_t most, in
       else if (k == 2 && i % 3 == 0)
         chain.tokens = records[i].documents[0].tokens;  // twice in one row
       else
-        chain.tokens = random_tokens(random, longest, 61);
+        chain.tokens = random_part(random, longest, 61);
       for (size_t q = 0; q < records[i].questions().size(); ++q) chain.relevance.push_back(relevance(random));
     }
   }
@@ -82,12 +77,12 @@ inline void add_random_chains(std::vector<RecordParts>& records, size_t most, in
 /// has findings of its own.
 inline void add_random_findings(std::vector<RecordParts>& records, int32_t most, bool each, uint32_t seed) {
   std::mt19937 random(seed);
-  const Tokens instruction = random_tokens(random, 8, 61);
+  const Tokens instruction = random_part(random, 8, 61);
   for (RecordParts& record : records) {
     FindingParts findings;
     findings.instruction = instruction;
     for (size_t q = 0; q < (each ? record.questions().size() : 1); ++q)
-      findings.asked.push_back({random_tokens(random, 6, 61), most, Stop::line, nullptr});
+      findings.asked.push_back({random_part(random, 6, 61), most, Stop::line, nullptr});
     findings.document = [](std::span<const Tokens> found) {
       Tokens document{1};
       for (const Tokens& finding : found) {

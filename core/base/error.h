@@ -27,11 +27,19 @@ class OutOfMemory : public Error {
   explicit OutOfMemory(const std::string& message, Fault fault = Fault::fatal) : Error(fault, message) {}
 };
 
-/// A line or a reply that cannot be read: what is wrong with it, without its place. Whoever reads on knows
-/// the place and whether it matters.
+/// A record, a line or a reply that cannot be used: what is wrong with it, without its place. Whoever reads
+/// on knows the place and whether it matters.
 class BadText : public std::runtime_error {
-  using std::runtime_error::runtime_error;
+ public:
+  explicit BadText(const std::string& why) : std::runtime_error(why), reason(why) {}
+  std::string reason;  ///< whole, also where it quotes a text with a NUL, at which what() ends
 };
+
+/// Throws a BadText: reject("column \"{}\" is missing", name).
+template <class... Args>
+[[noreturn]] void reject(fmt::format_string<Args...> format, Args&&... args) {
+  throw BadText(fmt::format(format, std::forward<Args>(args)...));
+}
 
 /// Throws an input error: refuse("{}: tensor {} ends past the file", path, name).
 template <class... Args>

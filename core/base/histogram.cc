@@ -24,7 +24,8 @@ void Histogram::add(int64_t value) {
 }
 
 nlohmann::ordered_json Histogram::json() const {
-  return {{"count", count_}, {"mean", mean()}, {"largest", largest_}, {"bin_width", width_}, {"bins", bins_}};
+  const double mean = count_ > 0 ? static_cast<double>(sum_) / static_cast<double>(count_) : 0;
+  return {{"count", count_}, {"mean", mean}, {"largest", largest_}, {"bin_width", width_}, {"bins", bins_}};
 }
 
 }  // namespace sheaf

@@ -12,16 +12,7 @@ class Histogram {
   static constexpr size_t kBins = 64;
 
   void add(int64_t value);
-
-  int64_t count() const { return count_; }
-  int64_t sum() const { return sum_; }
-  int64_t largest() const { return largest_; }
-  int64_t width() const { return width_; }
-  const std::vector<int64_t>& bins() const {
-    return bins_;
-  }  ///< bin i: values from i·width to before (i+1)·width
-  double mean() const { return count_ > 0 ? static_cast<double>(sum_) / static_cast<double>(count_) : 0; }
-
+  /// Bin i of `bins` counts numbers from i·bin_width to before (i+1)·bin_width.
   nlohmann::ordered_json json() const;
 
  private:

@@ -4,6 +4,6 @@
 namespace sheaf {
 
 /// Set once somebody asks the work to stop in order; long work looks at it between its steps.
-extern std::atomic<bool> interrupted;
+inline std::atomic<bool> interrupted = false;
 
 }  // namespace sheaf

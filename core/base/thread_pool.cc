@@ -85,8 +85,8 @@ void ThreadPool::work(int thread) {
     for (int i = 0; i < 16; ++i) pause_briefly();
     if (std::chrono::steady_clock::now() - idle_since <= kPatience) continue;
     gate_.wait(gate);
-    idle_since =
-        std::chrono::steady_clock::now();  // it may come too late for this loop, but not for the next
+    // A worker may wake too late for this loop, but not for the next.
+    idle_since = std::chrono::steady_clock::now();
   }
 }
 

@@ -1,17 +1,33 @@
 #pragma once
-#include <cstddef>
-#include <cstdint>
+#include <array>
 #include <memory>
-#include <span>
-#include <string>
 
 #include "core/base/error.h"
-#include "core/engine/kv_form.h"
-#include "core/engine/stage.h"
 #include "core/engine/step_batch.h"
 #include "core/model/footprint.h"
 
 namespace sheaf {
+
+/// What the device works on in a step.
+enum class Stage { heads, attention, attention_output, mlp_up, mlp_down, norms, pick, other };
+
+/// As reports call them.
+constexpr std::array kStageNames = {"heads", "attention", "attention_output", "mlp_up", "mlp_down", "norms",
+                                    "pick",  "other"};
+constexpr const char* stage_name(Stage stage) {
+  return kStageNames[static_cast<size_t>(stage)];
+}
+
+/// Seconds by stage; empty where they are not measured.
+using TimedStages = std::vector<std::pair<Stage, double>>;
+
+/// How keys and values leave a pool, and come back.
+enum class KvForm : uint8_t {
+  computed,  ///< as they lie there: they come back the same to the bit
+  /// In whole numbers of 8 bits, with a scale for the key and one for the value of each head: the largest
+  /// absolute value / 127. A number comes back within half a scale.
+  rounded,
+};
 
 /// Runs step batches of one model. Every backend passes the tests in tests/cpu and tests/engine.
 class Backend {
@@ -21,7 +37,7 @@ class Backend {
   virtual const ModelConfig& config() const = 0;
   /// "CPU, fp32, 2 threads".
   virtual std::string describe() const = 0;
-  /// What a calibration is for: the same on every device of a kind. "NVIDIA H200".
+  /// What a device profile is for: the same on every device of a kind. "NVIDIA H200".
   virtual std::string device() const { return describe(); }
 
   /// Makes the paged key/value pool, before the first step. May be called again with fewer pages where it
@@ -50,7 +66,7 @@ class Backend {
   }
   /// Memory that bytes move from and to quickly.
   virtual std::shared_ptr<std::byte> host_memory(int64_t bytes) {
-    return {new std::byte[static_cast<size_t>(bytes)], std::default_delete<std::byte[]>()};
+    return {new std::byte[bytes], std::default_delete<std::byte[]>()};
   }
 
   /// Whether answers stay the same to the bit only where keys lie in whole pages (Residents).
@@ -75,6 +91,39 @@ class Backend {
 
   /// Of the device, over all finished steps.
   virtual TimedStages stage_seconds() const { return {}; }
+};
+
+/// Sees the steps of an engine in their order.
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  virtual void start(const StepBatch& batch) = 0;
+  /// The oldest step that was started is waited for.
+  virtual void finish() = 0;
+};
+
+/// A backend that computes nothing and always picks the first allowed token: the decode loop over it counts
+/// the steps, rows and pages that a real one would need.
+class CountingBackend : public Backend {
+ public:
+  CountingBackend(const ModelConfig& config, int64_t kv_bytes_per_token, int32_t rows)
+      : config_(config), kv_bytes_per_token_(kv_bytes_per_token), rows_(rows) {}
+  const ModelConfig& config() const override { return config_; }
+  std::string describe() const override { return "nothing is computed"; }
+  void allocate_kv(int32_t, int32_t) override {}
+  int64_t kv_bytes_per_token() const override { return kv_bytes_per_token_; }
+  int32_t preferred_tokens() const override { return rows_; }
+  void step(const StepBatch& batch, std::span<Picked> picked, std::span<float>) override {
+    for (size_t i = 0; i < picked.size(); ++i) {
+      const Pick& pick = batch.picks[i];
+      picked[i] = {pick.allowed_count > 0 ? batch.allowed[pick.first_allowed] : 0, 0.0f};
+    }
+  }
+
+ private:
+  const ModelConfig& config_;
+  int64_t kv_bytes_per_token_;
+  int32_t rows_;
 };
 
 }  // namespace sheaf

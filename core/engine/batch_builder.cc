@@ -21,23 +21,19 @@ void BatchBuilder::add(const Segment& segment, Resident* own, std::span<Resident
   const int32_t lead = own->lead;
   for (int32_t key = lead + first; key < lead + first + count;) {
     const int32_t end = std::min(lead + first + count, (key / page_size_ + 1) * page_size_);
-    for (int32_t slot = slot_of(own, key); key < end; ++key, ++slot) {
+    for (int32_t slot = own->slot(key, page_size_); key < end; ++key, ++slot) {
       batch_->positions.push_back(segment.first_position + key - lead);
       batch_->kv_slots.push_back(slot);
     }
   }
   if (first == 0) add_copies(own);
   for (const Sight& sight : segment.sees) {
-    Resident* seen = residents[static_cast<size_t>(sight.segment)];
+    Resident* seen = residents[sight.segment];
     int32_t keys = seen->lead + seen->keys;
     if (own->in_pages) keys -= keys % page_size_;  // the rest is copied
     if (keys > 0) look(seen, {row, count, sight.abreast ? first + 1 : keys, keys, -1});
   }
   look(own, {row, count, lead + first + 1, lead + own->keys, -1});
-}
-
-int32_t BatchBuilder::slot_of(const Resident* resident, int32_t key) const {
-  return resident->pages[static_cast<size_t>(key / page_size_)] * page_size_ + key % page_size_;
 }
 
 /// The keys before a resident's own in its first page, from where they were computed: a resident that ends in
@@ -47,7 +43,8 @@ void BatchBuilder::add_copies(const Resident* resident) {
     const Resident* source = resident->before;
     while (source->lead + source->keys < page_size_ && key < source->lead) source = source->before;
     const int32_t page = (source->lead + source->keys) / page_size_;
-    batch_->copies.push_back({slot_of(source, page * page_size_ + key), slot_of(resident, key)});
+    batch_->copies.push_back(
+        {source->slot(page * page_size_ + key, page_size_), resident->slot(key, page_size_)});
   }
 }
 
@@ -58,7 +55,7 @@ void BatchBuilder::look(Resident* resident, Run run) {
     resident->look = looks_.size();
     looks_.push_back({resident, index, index, 0});
   } else {
-    runs_[static_cast<size_t>(looks_[resident->look].last_run)].next = index;
+    runs_[looks_[resident->look].last_run].next = index;
   }
   Look& look = looks_[resident->look];
   look.last_run = index;
@@ -79,7 +76,7 @@ void BatchBuilder::close() {
         {static_cast<int32_t>(batch_->pages.size()), look.resident->lead + look.resident->keys});
     batch_->pages.insert(batch_->pages.end(), look.resident->pages.begin(), look.resident->pages.end());
     for (int32_t at = look.first_run; at >= 0;) {
-      const Run& run = runs_[static_cast<size_t>(at)];
+      const Run& run = runs_[at];
       for (int32_t i = 0; i < run.count; ++i)
         batch_->tile_rows.push_back({run.row + i, std::min(run.most, run.visible + i)});
       at = run.next;

@@ -1,11 +1,7 @@
 #pragma once
-#include <cstdint>
-#include <span>
-#include <vector>
 
 #include "core/engine/residents.h"
 #include "core/engine/step_batch.h"
-#include "core/segments/stack.h"
 
 namespace sheaf {
 
@@ -34,7 +30,6 @@ class BatchBuilder {
     int32_t rows;
   };
   void look(Resident* resident, Run run);
-  int32_t slot_of(const Resident* resident, int32_t key) const;
   void add_copies(const Resident* resident);
 
   int32_t page_size_;

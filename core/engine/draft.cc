@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/engine/make_pool.h"
 #include "core/model/work.h"
 
 namespace sheaf {
@@ -13,10 +12,10 @@ constexpr size_t kFewTokens = 16;  // of an answer that a step with picks may co
 /// The segments that the answer of a slot sees, directly or not, and its own.
 std::vector<bool> seen_by(const Stack& stack, const Slot& slot) {
   std::vector<bool> seen(stack.segments.size(), false);
-  seen[static_cast<size_t>(slot.answer)] = seen[static_cast<size_t>(slot.prompt)] = true;
+  seen[slot.answer] = seen[slot.prompt] = true;
   for (size_t id = stack.segments.size(); id-- > 0;)
     if (seen[id])
-      for (const Sight& sight : stack.segments[id].sees) seen[static_cast<size_t>(sight.segment)] = true;
+      for (const Sight& sight : stack.segments[id].sees) seen[sight.segment] = true;
   return seen;
 }
 
@@ -61,37 +60,42 @@ void Draft::run_step() {
   backend_.step(batch_, std::span(picked_).subspan(first));
 }
 
+/// Runs a step that is full, and begins the next.
+void Draft::make_room() {
+  if (room() > 0) return;
+  run_step();
+  builder_.begin(batch_);
+}
+
 /// The tokens of a segment that are missing, in as many steps as they take.
 void Draft::add_segment(Prompt& prompt, SegmentId id) {
-  const Segment& segment = prompt.stack_.segments[static_cast<size_t>(id)];
-  Resident* own = prompt.residents_[static_cast<size_t>(id)];
+  const Segment& segment = prompt.stack_.segments[id];
+  Resident* own = prompt.residents_[id];
   const auto total = static_cast<int32_t>(segment.tokens.size());
   while (own->keys < total) {
     const int32_t first = own->keys, rows = std::min(total - first, room());
     residents_.grow(own, first + rows);
     builder_.add(segment, own, prompt.residents_, first,
                  std::span(segment.tokens).subspan(static_cast<size_t>(first), static_cast<size_t>(rows)));
-    if (room() > 0) continue;
-    run_step();
-    builder_.begin(batch_);
+    make_room();
   }
 }
 
 /// How many tokens of the answer are in the pool as they are now.
 size_t Draft::held(const Line& line) {
-  const Tokens& fed = line.prompt->fed_[static_cast<size_t>(line.slot)];
+  const Tokens& fed = line.prompt->fed_[line.slot];
   return static_cast<size_t>(std::ranges::mismatch(fed, line.tokens).in1 - fed.begin());
 }
 
 /// The first `end` tokens of an answer, as far as they are missing; the last of them in any case.
 void Draft::add_answer(const Line& line, size_t end) {
   Prompt& prompt = *line.prompt;
-  const Slot& slot = prompt.stack_.slots[static_cast<size_t>(line.slot)];
-  const Segment& segment = prompt.stack_.segments[static_cast<size_t>(slot.answer)];
-  Resident* own = prompt.residents_[static_cast<size_t>(slot.answer)];
+  const Slot& slot = prompt.stack_.slots[line.slot];
+  const Segment& segment = prompt.stack_.segments[slot.answer];
+  Resident* own = prompt.residents_[slot.answer];
   const auto wanted = std::span(line.tokens).first(end);
   const size_t first = std::min(held(line), end - 1);
-  prompt.fed_[static_cast<size_t>(line.slot)].assign(wanted.begin(), wanted.end());
+  prompt.fed_[line.slot].assign(wanted.begin(), wanted.end());
   residents_.grow(own, static_cast<int32_t>(segment.tokens.size() + end));
   builder_.add(segment, own, prompt.residents_, static_cast<int32_t>(segment.tokens.size() + first),
                wanted.subspan(first));
@@ -112,9 +116,7 @@ void Draft::catch_up(std::span<const Line* const> lines) {
     for (size_t known = held(*line); line->tokens.size() > known + kFewTokens;) {
       known = std::min(line->tokens.size() - 1, known + static_cast<size_t>(room()));
       add_answer(*line, known);
-      if (room() > 0) continue;
-      run_step();
-      builder_.begin(batch_);
+      make_room();
     }
   }
   run_step();
@@ -126,9 +128,7 @@ std::span<const Picked> Draft::next(std::span<const Line* const> lines) {
   for (const Line* line : lines) {
     add_answer(*line, line->tokens.size());
     batch_.picks.push_back({.row = batch_.rows() - 1});
-    if (room() > 0) continue;
-    run_step();
-    builder_.begin(batch_);
+    make_room();
   }
   run_step();
   return picked_;

@@ -1,14 +1,7 @@
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <span>
-#include <vector>
 
 #include "core/engine/backend.h"
 #include "core/engine/batch_builder.h"
-#include "core/engine/page_pool.h"
-#include "core/engine/residents.h"
-#include "core/segments/stack.h"
 
 namespace sheaf {
 
@@ -69,6 +62,7 @@ class Draft {
  private:
   int32_t room() const { return options_.tokens_per_step - batch_.rows(); }
   void run_step();
+  void make_room();
   void add_segment(Prompt& prompt, SegmentId id);
   static size_t held(const Line& line);
   void add_answer(const Line& line, size_t end);

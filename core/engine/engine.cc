@@ -2,13 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
-#include <utility>
 
 #include "core/base/error.h"
-#include "core/base/random_stream.h"
-#include "core/engine/answer_options.h"
-#include "core/engine/make_pool.h"
 #include "core/model/work.h"
 
 namespace sheaf {
@@ -16,16 +11,6 @@ namespace {
 
 constexpr int64_t kMeasuredSteps = 4;  // after which the time of a token is known
 constexpr int32_t kFewestRows = 16;    // a step that small must fit
-
-/// Whether the answers may be guessed. Those that see each other while they are decoded, or are dropped once
-/// another option is likelier, go on together; chains pick together.
-bool may_guess(const Stack& stack) {
-  const auto alone = [](const Slot& slot) { return slot.prompts() == 1 && slot.option == 0; };
-  const auto abreast = [](const Segment& segment) {
-    return std::ranges::any_of(segment.sees, &Sight::abreast);
-  };
-  return std::ranges::any_of(stack.slots, alone) && std::ranges::none_of(stack.segments, abreast);
-}
 
 /// What a prompt's token costs beside one whose next token is picked.
 double prompt_share(const ModelConfig& config) {
@@ -42,76 +27,44 @@ int32_t first_pages(const Backend& backend, const EngineOptions& options) {
   return small ? static_cast<int32_t>(few) : options.pages;
 }
 
-EngineOptions with_pages(EngineOptions options, const Backend& backend) {
-  options.whole_pages = options.whole_pages || backend.wants_whole_pages();
-  return options;
-}
-
 }  // namespace
 
 EngineStats& EngineStats::operator+=(const EngineStats& other) {
-  steps += other.steps;
-  prefill_tokens += other.prefill_tokens;
-  decode_tokens += other.decode_tokens;
-  read_tokens += other.read_tokens;
-  answers += other.answers;
-  first_answers += other.first_answers;
-  answer_tokens += other.answer_tokens;
-  first_tokens += other.first_tokens;
-  alone_tokens += other.alone_tokens;
-  proposed_tokens += other.proposed_tokens;
-  accepted_tokens += other.accepted_tokens;
-  has_draft = has_draft || other.has_draft;
-  draft_tokens += other.draft_tokens;
-  undrafted_prompts += other.undrafted_prompts;
-  draft_failed = draft_failed || other.draft_failed;
-  draft_unsound = draft_unsound || other.draft_unsound;
-  peak_pages += other.peak_pages;
-  split_steps += other.split_steps;
-  step_seconds += other.step_seconds;
-  draft_seconds += other.draft_seconds;
-  waited_seconds += other.waited_seconds;
-  host_seconds += other.host_seconds;
-  idle_seconds += other.idle_seconds;
+  using S = EngineStats;
+  const auto sum = [&](auto... members) { ((this->*members += other.*members), ...); };
+  sum(&S::steps, &S::prefill_tokens, &S::decode_tokens, &S::read_tokens, &S::answers, &S::first_answers,
+      &S::answer_tokens, &S::first_tokens, &S::alone_tokens, &S::proposed_tokens, &S::accepted_tokens,
+      &S::draft_tokens, &S::undrafted_prompts, &S::peak_pages, &S::split_steps, &S::step_seconds,
+      &S::draft_seconds, &S::waited_seconds, &S::host_seconds, &S::idle_seconds);
+  for (const auto flag : {&S::has_draft, &S::draft_failed, &S::draft_unsound})
+    this->*flag = this->*flag || other.*flag;
   return *this;
 }
 
 Engine::Engine(Backend& backend, const StopRules& rules, const EngineOptions& options)
     : backend_(backend),
       rules_(rules),
-      options_(with_pages(options, backend)),
+      options_(options),
       pool_(make_pool(backend, first_pages(backend, options), options.page_size), options.page_size),
       // While it grows, the small one is still there.
       most_pages_(std::max(
           pool_.total(), first_pages(backend, options) < options.pages ? options.pages - pool_.total() : 0)),
-      residents_(pool_, options_.whole_pages),
+      residents_(pool_, options.whole_pages || backend.wants_whole_pages()),
       stored_(options.store, backend, options.page_size),
       builder_(options.page_size),
       steps_(static_cast<size_t>(backend.steps_at_once())) {
   if (!options.speculation.any()) return;
   const Draft* draft = options.speculation.draft;
-  stats_.has_draft = draft != nullptr;
-  speculator_.emplace(options.speculation, rules, draft ? draft->cost_beside(backend.config()) : 0);
+  options_.speculation.seed = options.seed;
+  speculator_.emplace(options_.speculation, rules, stats_, draft ? draft->cost_beside(backend.config()) : 0);
 }
 
 bool Engine::fits(const Stack& stack) const {
   // Shared segments that happen to be resident now may be gone when it is admitted, so all of it is counted.
   int64_t pages = 0;
-  const int32_t lead = options_.whole_pages ? options_.page_size - 1 : 0;
+  const int32_t lead = residents_.whole_pages() ? options_.page_size - 1 : 0;
   for (int32_t keys : stack.most_keys()) pages += pool_.pages_for(lead + keys);
   return pages <= most_pages_;
-}
-
-void Engine::grow_pool() {
-  short_of_pages_ = false;
-  while (most_pages_ > pool_.total()) {
-    try {
-      call_backend([&] { backend_.grow_kv(most_pages_); });
-      return pool_.grow(most_pages_);
-    } catch (const OutOfMemory&) {
-      most_pages_ = std::max(pool_.total(), most_pages_ - most_pages_ / 8);
-    }
-  }
 }
 
 bool Engine::run(const Source& next, const Sink& done) {
@@ -143,12 +96,68 @@ bool Engine::run(const Source& next, const Sink& done) {
   }
 }
 
+/// Whether a stack waits for room: a next round before what the source has.
+bool Engine::read_next(const Source& next) {
+  if (pending_) return true;
+  if (!next_rounds_.empty()) {
+    pending_ = std::move(next_rounds_.front());
+    next_rounds_.pop_front();
+  } else if (!drained_) {
+    pending_ = next();
+    drained_ = !pending_;
+  }
+  if (pending_) check_stack(*pending_);
+  return pending_.has_value();
+}
+
+int64_t Engine::admit(const Source& next) {
+  int64_t backlog = 0;  // prefill rows of flights already admitted
+  for (const Flight& flight : flights_)
+    for (size_t i = flight.next_segment;
+         i < flight.stack.segments.size() && backlog < options_.tokens_per_step; ++i)
+      if (!flight.residents[i]->fetch)
+        backlog += static_cast<int64_t>(flight.stack.segments[i].tokens.size()) - flight.residents[i]->keys;
+
+  while (backlog < options_.tokens_per_step && read_next(next)) {
+    if (options_.prompts > 0 && flights_.size() >= static_cast<size_t>(options_.prompts)) break;
+    int32_t prompts = 0;
+    for (const Slot& slot : pending_->slots) prompts += slot.prompts();
+    if (open_prompts_ > 0 && open_prompts_ + prompts > options_.tokens_per_step) break;
+    const int32_t needed = residents_.pages_needed(*pending_);
+    short_of_pages_ = pool_.total() < most_pages_ && needed > residents_.free_room();
+    if (short_of_pages_) break;
+    if (needed > residents_.room()) {
+      if (flights_.empty())
+        fail("a prompt needs {} pages of keys and values, but the pool has {}", needed, pool_.total());
+      break;
+    }
+    const Flight& flight = flights_.emplace_back(std::move(*pending_), residents_);
+    pending_.reset();
+    open_prompts_ += prompts;
+    backlog += flight.stack.prompt_tokens() - stored_.admitted(flight, token_seconds());
+  }
+  backlog_ = backlog;
+  return backlog + waiting_prompts_;
+}
+
+void Engine::grow_pool() {
+  short_of_pages_ = false;
+  while (most_pages_ > pool_.total()) {
+    try {
+      call_backend([&] { backend_.grow_kv(most_pages_); });
+      return pool_.grow(most_pages_);
+    } catch (const OutOfMemory&) {
+      most_pages_ = std::max(pool_.total(), most_pages_ - most_pages_ / 8);
+    }
+  }
+}
+
 void Engine::start_step(const Sink& done) {
   Step& step = steps_[(oldest_ + in_flight_) % steps_.size()];
   step.wanted.clear();
   step.complete.clear();
   builder_.begin(step.batch);
-  if (speculator_) guess_answers();
+  if (speculator_) propose();
   add_decode_tokens(step);
   step.batch.decode_tokens = step.batch.rows();
   add_prefill_tokens(step);
@@ -173,6 +182,101 @@ void Engine::start_step(const Sink& done) {
   }
 }
 
+/// Guesses how answers go on where the step has room for more than what is known.
+void Engine::propose() {
+  const int64_t room = std::min(options_.tokens_per_step, row_limit_) - waiting_prompts_ - backlog_;
+  if (room <= 0 || waiting_prompts_ == 0) return;
+  const double drafting =
+      speculator_->propose(flights_, pending_.has_value(),
+                           {waiting_prompts_, prompt_share(backend_.config()) * static_cast<double>(backlog_),
+                            static_cast<int32_t>(room)});
+  // The draft's time is not the loop's.
+  left_backend_ += std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double>(drafting));
+}
+
+void Engine::add_decode_tokens(Step& step) {
+  for (Flight& flight : flights_) {
+    for (OpenSlot& slot : flight.slots) {
+      if (!slot.waiting) continue;
+      const Slot& asked = *slot.asked;
+      const int32_t prompts = asked.prompts(), proposed = slot.guess.proposed;
+      if (step.batch.rows() > 0 && step.batch.rows() > row_limit_ - prompts - proposed) return;
+      fed_.assign(1, slot.answer.tokens.back());
+      fed_.insert(fed_.end(), slot.guess.tokens.begin(), slot.guess.tokens.begin() + proposed);
+      for (SegmentId segment = asked.answer; segment < asked.answer + prompts; ++segment)
+        add_rows(flight, segment, flight.residents[segment]->keys, fed_);
+      want(step, slot);
+      slot.waiting = false;
+      waiting_prompts_ -= prompts;
+      stats_.decode_tokens += prompts + proposed;
+      stats_.proposed_tokens += proposed;
+    }
+  }
+}
+
+void Engine::add_prefill_tokens(Step& step) {
+  for (Flight& flight : flights_) {
+    for (; !flight.prefilled(); ++flight.next_segment) {
+      const Segment& segment = flight.stack.segments[flight.next_segment];
+      Resident* own = flight.residents[flight.next_segment];
+      const auto total = static_cast<int32_t>(segment.tokens.size());
+      if (own->fetch) {
+        if (!own->fetch->ready()) break;
+        residents_.grow(own, total);
+        stats_.read_tokens += stored_.take(own);
+      }
+      const int32_t keys = own->keys;
+      const auto& prompted = flight.prompted[flight.next_segment];
+      const int32_t together = prompted.empty() ? 1 : prompted[0]->asked->prompts();
+      if (together > 1) {
+        if (step.batch.rows() > 0 && step.batch.rows() > options_.tokens_per_step - together) return;
+        add_chains(step, *prompted[0]);
+        flight.next_segment += static_cast<size_t>(together - 1);
+      } else if (keys < total) {
+        const int32_t rows = std::min(total - keys, options_.tokens_per_step - step.batch.rows());
+        if (rows <= 0) return;
+        add_rows(flight, static_cast<SegmentId>(flight.next_segment), keys,
+                 std::span(segment.tokens).subspan(static_cast<size_t>(keys), static_cast<size_t>(rows)));
+        stats_.prefill_tokens += rows;
+        if (keys + rows < total) return;
+        if (stored_.keeps(own)) {
+          residents_.use(own);
+          step.complete.emplace_back(segment.role, own);
+        }
+        for (OpenSlot* slot : prompted) want(step, *slot);
+      }
+    }
+  }
+}
+
+/// The last tokens of all prompts of a slot with chains.
+void Engine::add_chains(Step& step, OpenSlot& slot) {
+  const Slot& asked = *slot.asked;
+  for (SegmentId segment = asked.prompt; segment < asked.prompt + asked.prompts(); ++segment)
+    add_rows(*slot.flight, segment, 0, slot.flight->stack.segments[segment].tokens);
+  stats_.prefill_tokens += asked.prompts();
+  want(step, slot);
+}
+
+void Engine::add_rows(Flight& flight, SegmentId id, int32_t first, std::span<const TokenId> tokens) {
+  Resident* own = flight.residents[id];
+  flight.last_step = stats_.steps + static_cast<int64_t>(in_flight_) + 1;
+  residents_.grow(own, first + static_cast<int32_t>(tokens.size()));
+  builder_.add(flight.stack.segments[id], own, flight.residents, first, tokens);
+}
+
+void Engine::run_in_parts(const StepBatch& batch, std::span<Picked> picked) {
+  const int32_t middle = middle_row(batch);
+  if ((batch.rows() <= row_limit_ || middle == 0) && try_step(batch, picked)) return;
+  if (middle == 0)
+    fail("out of memory: the {} chains of one answer do not fit in a step; lower engine.kv_memory_gb",
+         batch.rows() - 1);
+  const auto [first, second] = split_batch(batch, middle);
+  run_in_parts(first, picked.first(first.picks.size()));
+  run_in_parts(second, picked.subspan(first.picks.size()));
+}
+
 /// Runs a step at once. Where memory is too short for it no later one is as large, and false is returned.
 bool Engine::try_step(const StepBatch& batch, std::span<Picked> picked) {
   try {
@@ -191,17 +295,6 @@ bool Engine::try_step(const StepBatch& batch, std::span<Picked> picked) {
   row_limit_ = (batch.rows() + 1) / 2;
   options_.tokens_per_step = std::min(options_.tokens_per_step, row_limit_);
   return false;
-}
-
-void Engine::run_in_parts(const StepBatch& batch, std::span<Picked> picked) {
-  const int32_t middle = middle_row(batch);
-  if ((batch.rows() <= row_limit_ || middle == 0) && try_step(batch, picked)) return;
-  if (middle == 0)
-    fail("out of memory: the {} chains of one answer do not fit in a step; lower engine.kv_memory_gb",
-         batch.rows() - 1);
-  const auto [first, second] = split_batch(batch, middle);
-  run_in_parts(first, picked.first(first.picks.size()));
-  run_in_parts(second, picked.subspan(first.picks.size()));
 }
 
 void Engine::finish_step(const Sink& done) {
@@ -224,9 +317,9 @@ void Engine::finish_step(const Sink& done) {
 void Engine::apply(const Step& step, const Sink& done) {
   ++stats_.steps;
   size_t pick = 0;
-  for (const Wanted& wanted : step.wanted) {
+  for (OpenSlot* slot : step.wanted) {
     const auto chains = static_cast<size_t>(step.batch.picks[pick].chains);
-    pick += chains + take(wanted, std::span(step.picked).subspan(pick));
+    pick += chains + take(*slot, std::span(step.picked).subspan(pick));
   }
   for (const auto& [role, resident] : step.complete) {
     stored_.keep(role, resident);
@@ -237,45 +330,6 @@ void Engine::apply(const Step& step, const Sink& done) {
   if (on_step) on_step(stats_);
 }
 
-/// After an error: a step in flight reads and writes memory of this engine.
-void Engine::abandon_steps() {
-  for (; in_flight_ > 0; --in_flight_) {
-    try {
-      backend_.finish();
-    } catch (const std::exception&) {  // the first error is the one to report
-    }
-  }
-}
-
-std::vector<Stack> Engine::take_back() {
-  std::vector<Stack> stacks;
-  for (Flight& flight : flights_) {
-    // Whoever decodes the stack again counts them.
-    for (size_t i = 0; i < flight.slots.size(); ++i)
-      (flight.stack.next ? stats_.first_answers : stats_.answers) -=
-          flight.slots[i].closed && flight.stack.slots[i].option == 0;
-    flight.drafted.reset();
-    stacks.push_back(std::move(flight.stack));
-  }
-  flights_.clear();
-  std::ranges::move(std::exchange(next_rounds_, {}), std::back_inserter(stacks));
-  if (pending_) stacks.push_back(std::move(*std::exchange(pending_, std::nullopt)));
-  return stacks;
-}
-
-template <class Call>
-double Engine::call_backend(Call&& call) {
-  const auto start = std::chrono::steady_clock::now();
-  const double host = std::chrono::duration<double>(start - left_backend_).count();
-  stats_.host_seconds += host;
-  if (in_flight_ == 0) stats_.idle_seconds += host;
-  call();
-  left_backend_ = std::chrono::steady_clock::now();
-  const double inside = std::chrono::duration<double>(left_backend_ - start).count();
-  stats_.step_seconds += inside;
-  return inside;
-}
-
 void Engine::retire(const Sink& done) {
   for (auto flight = flights_.begin(); flight != flights_.end();) {
     // Without an answer nothing else tells that a step still reads what its segments see.
@@ -283,13 +337,13 @@ void Engine::retire(const Sink& done) {
       ++flight;
       continue;
     }
-    finish_segments(*flight);
-    if (flight->open_slots > 0 || flight->next_segment < flight->stack.segments.size()) {
+    flight->finish_segments(residents_);
+    if (flight->open_slots > 0 || !flight->prefilled()) {
       ++flight;
       continue;
     }
     std::vector<Answer> answers;
-    for (SlotState& slot : flight->slots) answers.push_back(std::move(slot.answer));
+    for (OpenSlot& slot : flight->slots) answers.push_back(std::move(slot.answer));
     flight->drafted.reset();
     Stack stack = std::move(flight->stack);
     flight = flights_.erase(flight);
@@ -309,239 +363,56 @@ void Engine::next_round(const Stack& stack, const std::vector<Answer>& answers) 
   next_rounds_.back().later_round = true;
 }
 
-int64_t Engine::admit(const Source& next) {
-  int64_t backlog = 0;  // prefill rows of flights already admitted
-  for (const Flight& flight : flights_)
-    for (size_t i = flight.next_segment;
-         i < flight.stack.segments.size() && backlog < options_.tokens_per_step; ++i)
-      if (!flight.residents[i]->fetch)
-        backlog += static_cast<int64_t>(flight.stack.segments[i].tokens.size()) - flight.residents[i]->keys;
-
-  while (backlog < options_.tokens_per_step) {
-    if (!pending_ && !next_rounds_.empty()) {
-      pending_ = std::move(next_rounds_.front());
-      next_rounds_.pop_front();
-      check_stack(*pending_);
-    } else if (!pending_ && !drained_) {
-      pending_ = next();
-      drained_ = !pending_;
-      if (pending_) check_stack(*pending_);
+/// After an error: a step in flight reads and writes memory of this engine.
+void Engine::abandon_steps() {
+  for (; in_flight_ > 0; --in_flight_) {
+    try {
+      backend_.finish();
+    } catch (const std::exception&) {  // the first error is the one to report
     }
-    if (!pending_) break;
-    if (options_.prompts > 0 && flights_.size() >= static_cast<size_t>(options_.prompts)) break;
-    int32_t prompts = 0;
-    for (const Slot& slot : pending_->slots) prompts += slot.prompts();
-    if (open_prompts_ > 0 && open_prompts_ + prompts > options_.tokens_per_step) break;
-    const int32_t needed = residents_.pages_needed(*pending_);
-    short_of_pages_ = pool_.total() < most_pages_ && needed > residents_.free_room();
-    if (short_of_pages_) break;
-    if (needed > residents_.room()) {
-      if (flights_.empty())
-        fail("a prompt needs {} pages of keys and values, but the pool has {}", needed, pool_.total());
-      break;
-    }
-    Flight& flight = flights_.emplace_back();
-    flight.stack = std::move(*pending_);
-    pending_.reset();
-    flight.residents = residents_.admit(flight.stack);
-    flight.finished.assign(flight.stack.segments.size(), false);
-    flight.open_answers.assign(flight.stack.segments.size(), 0);
-    flight.prompted.resize(flight.stack.segments.size());
-    flight.slots.resize(flight.stack.slots.size());
-    flight.open_slots = static_cast<int32_t>(flight.slots.size());
-    flight.guessed = speculator_ && may_guess(flight.stack);
-    open_prompts_ += prompts;
-    for (int32_t slot = 0; slot < flight.open_slots; ++slot) {
-      const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
-      flight.slots[static_cast<size_t>(slot)].contrast = asked.contrast;
-      flight.prompted[static_cast<size_t>(asked.prompt)].push_back(slot);
-      for (int32_t i = 0; i < asked.prompts(); ++i)
-        ++flight.open_answers[static_cast<size_t>(asked.answer + i)];
-    }
-    backlog += flight.stack.prompt_tokens() - look_up(flight);
   }
-  backlog_ = backlog;
-  return backlog + waiting_prompts_;
 }
 
-/// That computing one takes, as far as is known.
+std::vector<Stack> Engine::take_back() {
+  std::vector<Stack> stacks;
+  for (Flight& flight : flights_) {
+    // Whoever decodes the stack again counts them.
+    for (const OpenSlot& slot : flight.slots)
+      (flight.stack.next ? stats_.first_answers : stats_.answers) -= slot.closed && slot.asked->option == 0;
+    flight.drafted.reset();
+    stacks.push_back(std::move(flight.stack));
+  }
+  flights_.clear();
+  std::ranges::move(std::exchange(next_rounds_, {}), std::back_inserter(stacks));
+  if (pending_) stacks.push_back(std::move(*std::exchange(pending_, std::nullopt)));
+  return stacks;
+}
+
+/// Until the first of the segments that are to come is there.
+void Engine::wait_for_store() {
+  for (const Flight& flight : flights_)
+    if (!flight.prefilled())
+      if (const auto& fetch = flight.residents[flight.next_segment]->fetch) return fetch->wait();
+}
+
+/// What computing a token takes; 0: not known yet.
 double Engine::token_seconds() const {
   if (options_.seconds_per_token > 0) return options_.seconds_per_token;
   if (stats_.steps < kMeasuredSteps || stats_.tokens() == 0) return 0;
   return stats_.step_seconds / static_cast<double>(stats_.tokens());
 }
 
-/// What a store may have of a stack that was just admitted; returns how many of its tokens are on their way.
-int64_t Engine::look_up(Flight& flight) {
-  int64_t fetched = 0;
-  for (size_t i = 0; i < flight.stack.segments.size(); ++i) {
-    const Segment& segment = flight.stack.segments[i];
-    Resident* own = flight.residents[i];
-    if (flight.prompted[i].empty() && flight.open_answers[i] == 0 && !flight.stack.later_round)
-      stored_.admitted(segment, own, flight.residents, token_seconds());
-    if (own->fetch) fetched += std::ssize(segment.tokens);
-  }
-  return fetched;
-}
-
-void Engine::take_stored(Resident* resident, int32_t keys) {
-  residents_.grow(resident, keys);
-  if (stored_.take(resident))
-    stats_.read_tokens += keys;
-  else
-    resident->keys = 0;
-}
-
-/// Until the first of the segments that are to come is there.
-void Engine::wait_for_store() {
-  for (const Flight& flight : flights_)
-    if (flight.next_segment < flight.stack.segments.size())
-      if (const auto& fetch = flight.residents[flight.next_segment]->fetch) return fetch->wait();
-}
-
-/// Proposes tokens where the step has room for them besides what is known.
-void Engine::guess_answers() {
-  const int64_t room = std::min(options_.tokens_per_step, row_limit_) - waiting_prompts_ - backlog_;
-  if (room <= 0 || waiting_prompts_ == 0) return;
-  const PlannedStep step{waiting_prompts_, prompt_share(backend_.config()) * static_cast<double>(backlog_),
-                         static_cast<int32_t>(room)};
-  const bool by_draft = speculator_->asks_draft();
-  drafted_.clear();
-  std::vector<OpenAnswer> open;
-  int32_t group = 0;
-  for (Flight& flight : flights_) {
-    if (pending_) ++group;
-    const std::vector<Slot>& slots = flight.stack.slots;
-    const bool known = flight.drafted != nullptr;
-    const bool followed = by_draft && flight.guessed && (known || follow(flight));
-    for (size_t slot = 0; slot < slots.size(); ++slot) {
-      SlotState& state = flight.slots[slot];
-      if (state.closed) continue;
-      open.push_back({nullptr, state.guessable, group});
-      const bool option = slots[slot].option > 0 || options_end(slots, slot) > slot + 1;
-      if (!state.waiting || !flight.guessed || option) continue;
-      state.guess = {};
-      if (options_.speculation.lookup)
-        state.guess = speculator_->guess(flight.stack, slots[slot], state.answer.tokens, state.node);
-      else if (followed)
-        add_line(flight, static_cast<int32_t>(slot), known);
-      open.back().guess = &state.guess;
-    }
-  }
-  if (!drafted_.empty()) ask_draft(step);
-  speculator_->share_out(open, step);
-}
-
-/// Lets the draft follow a prompt, if it can and should.
-bool Engine::follow(Flight& flight) {
-  if (flight.undraftable || !worth_following(flight)) return false;
-  flight.drafted = options_.speculation.draft->follow(flight.stack);
-  flight.undraftable = !flight.drafted;
-  stats_.undrafted_prompts += flight.undraftable;
-  return !flight.undraftable;
-}
-
-bool Engine::worth_following(const Flight& flight) const {
-  int64_t missing = flight.stack.prompt_tokens();
-  double left = 0;
-  for (size_t i = 0; i < flight.slots.size(); ++i) {
-    const SlotState& state = flight.slots[i];
-    if (state.closed || flight.stack.slots[i].allowed) continue;
-    missing += std::ssize(state.answer.tokens);
-    left += speculator_->tokens_left(flight.stack.slots[i], state.answer.tokens);
-  }
-  return speculator_->follows(left, missing, waiting_prompts_);
-}
-
-void Engine::add_line(Flight& flight, int32_t slot, bool known) {
-  const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
-  SlotState& state = flight.slots[static_cast<size_t>(slot)];
-  const Tokens& answer = state.answer.tokens;
-  if (asked.allowed || std::ranges::max(answer) >= options_.speculation.draft->config().vocab) return;
-  drafted_.push_back({{flight.drafted.get(), slot, answer}, &asked, &state.guess, known});
-}
-
-void Engine::ask_draft(const PlannedStep& step) {
-  const double before = stats_.step_seconds;
-  const int64_t tokens = options_.speculation.draft->tokens();
-  call_backend([&] { speculator_->draft(drafted_, step); });
-  stats_.draft_failed = speculator_->draft_failed();
-  stats_.draft_unsound = speculator_->draft_unsound();
-  stats_.draft_seconds += std::exchange(stats_.step_seconds, before) - before;
-  stats_.draft_tokens += options_.speculation.draft->tokens() - tokens;
-}
-
-void Engine::add_decode_tokens(Step& step) {
-  for (Flight& flight : flights_) {
-    for (int32_t slot = 0; slot < static_cast<int32_t>(flight.slots.size()); ++slot) {
-      SlotState& state = flight.slots[static_cast<size_t>(slot)];
-      if (!state.waiting) continue;
-      const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
-      const int32_t prompts = asked.prompts();
-      const int32_t proposed = state.guess.proposed;
-      if (step.batch.rows() > 0 && step.batch.rows() > row_limit_ - prompts - proposed) return;
-      fed_.assign(1, state.answer.tokens.back());
-      fed_.insert(fed_.end(), state.guess.tokens.begin(), state.guess.tokens.begin() + proposed);
-      for (SegmentId segment = asked.answer; segment < asked.answer + prompts; ++segment)
-        add_rows(flight, segment, flight.residents[static_cast<size_t>(segment)]->keys, fed_);
-      want(step, flight, slot);
-      state.waiting = false;
-      waiting_prompts_ -= prompts;
-      stats_.decode_tokens += prompts + proposed;
-      stats_.proposed_tokens += proposed;
-    }
-  }
-}
-
-void Engine::add_prefill_tokens(Step& step) {
-  for (Flight& flight : flights_) {
-    for (; flight.next_segment < flight.stack.segments.size(); ++flight.next_segment) {
-      const Segment& segment = flight.stack.segments[flight.next_segment];
-      Resident* own = flight.residents[flight.next_segment];
-      const auto total = static_cast<int32_t>(segment.tokens.size());
-      if (own->fetch) {
-        if (!own->fetch->ready()) break;
-        take_stored(own, total);
-      }
-      const int32_t keys = own->keys;
-      const auto& prompted = flight.prompted[flight.next_segment];
-      const int32_t together =
-          prompted.empty() ? 1 : flight.stack.slots[static_cast<size_t>(prompted[0])].prompts();
-      if (together > 1) {
-        if (step.batch.rows() > 0 && step.batch.rows() > options_.tokens_per_step - together) return;
-        add_chains(step, flight, prompted[0]);
-        flight.next_segment += static_cast<size_t>(together - 1);
-      } else if (keys < total) {
-        const int32_t rows = std::min(total - keys, options_.tokens_per_step - step.batch.rows());
-        if (rows <= 0) return;
-        add_rows(flight, static_cast<SegmentId>(flight.next_segment), keys,
-                 std::span(segment.tokens).subspan(static_cast<size_t>(keys), static_cast<size_t>(rows)));
-        stats_.prefill_tokens += rows;
-        if (keys + rows < total) return;
-        if (stored_.keeps(own)) {
-          residents_.use(own);
-          step.complete.emplace_back(segment.role, own);
-        }
-        for (int32_t slot : prompted) want(step, flight, slot);
-      }
-    }
-  }
-}
-
-/// The last tokens of all prompts of a slot with chains.
-void Engine::add_chains(Step& step, Flight& flight, int32_t slot) {
-  const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
-  for (SegmentId segment = asked.prompt; segment < asked.prompt + asked.prompts(); ++segment)
-    add_rows(flight, segment, 0, flight.stack.segments[static_cast<size_t>(segment)].tokens);
-  stats_.prefill_tokens += asked.prompts();
-  want(step, flight, slot);
-}
-
-void Engine::add_rows(Flight& flight, SegmentId id, int32_t first, std::span<const TokenId> tokens) {
-  Resident* own = flight.residents[static_cast<size_t>(id)];
-  flight.last_step = stats_.steps + static_cast<int64_t>(in_flight_) + 1;
-  residents_.grow(own, first + static_cast<int32_t>(tokens.size()));
-  builder_.add(flight.stack.segments[static_cast<size_t>(id)], own, flight.residents, first, tokens);
+template <class Call>
+double Engine::call_backend(Call&& call) {
+  const auto start = std::chrono::steady_clock::now();
+  const double host = std::chrono::duration<double>(start - left_backend_).count();
+  stats_.host_seconds += host;
+  if (in_flight_ == 0) stats_.idle_seconds += host;
+  call();
+  left_backend_ = std::chrono::steady_clock::now();
+  const double inside = std::chrono::duration<double>(left_backend_ - start).count();
+  stats_.step_seconds += inside;
+  return inside;
 }
 
 }  // namespace sheaf

@@ -1,27 +1,10 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <deque>
-#include <functional>
-#include <limits>
-#include <list>
-#include <memory>
-#include <optional>
-#include <utility>
-#include <vector>
 
-#include "core/engine/answer.h"
-#include "core/engine/backend.h"
 #include "core/engine/batch_builder.h"
-#include "core/engine/engine_stats.h"
-#include "core/engine/residents.h"
 #include "core/engine/speculate.h"
-#include "core/engine/step_batch.h"
-#include "core/engine/step_observer.h"
-#include "core/engine/stop_rules.h"
 #include "core/engine/stored_keys.h"
-#include "core/segments/stack.h"
 
 namespace sheaf {
 
@@ -56,10 +39,10 @@ class Engine {
   using Sink = std::function<void(Stack&& stack, std::vector<Answer>&& answers)>;
 
   /// Decodes every stack that `next` gives; `done` gets each when its last answer is complete, in no fixed
-  /// order. In place of one with a second round it gets that. Returns false when interrupted.
+  /// order; of a stack with a second round, that round. Returns false when interrupted.
   bool run(const Source& next, const Sink& done);
 
-  /// Such a stack will come before long: what a store has of it can be read meanwhile.
+  /// The stack will come before long: what a store has of it can be read meanwhile.
   void expect(const Stack& stack) { stored_.expect(stack, residents_.in_pages(stack), token_seconds()); }
 
   /// After run() threw: the stacks whose answers are not all there. This engine decodes nothing more.
@@ -70,88 +53,53 @@ class Engine {
 
   const EngineStats& stats() const { return stats_; }
   int32_t pages() const { return most_pages_; }  ///< of the pool; fewer than asked where memory is short
-  int32_t tokens_per_step() const {
-    return options_.tokens_per_step;
-  }  ///< fewer than asked where memory is short
+  /// Fewer than asked where memory is short.
+  int32_t tokens_per_step() const { return options_.tokens_per_step; }
   bool interrupted() const { return options_.interrupted && *options_.interrupted; }
   std::function<void(const EngineStats&)> on_step;
 
  private:
-  struct SlotState {
-    Answer answer;
-    AllowedAnswers::Node node = AllowedAnswers::root;
-    bool waiting = false;  ///< its last token is to be fed in the next step
-    bool wanted = false;   ///< its next token comes from a step that is planned or under way
-    bool closed = false;
-    float contrast = 0;    ///< with chains: as the slot says; after the first token, the measured value
-    Guess guess = {};      ///< tokens that may follow its last one
-    double guessable = 0;  ///< the share of its latest tokens that were guessed rightly
-  };
-  /// A stack being decoded.
-  struct Flight {
-    Stack stack;
-    std::vector<Resident*> residents;            ///< per segment
-    std::vector<bool> finished;                  ///< per segment
-    std::vector<int32_t> open_answers;           ///< per segment, the open slots that grow it
-    std::vector<std::vector<int32_t>> prompted;  ///< per segment, the slots whose first token follows it
-    std::vector<SlotState> slots;
-    size_t next_segment = 0;  ///< the first one not wholly computed
-    int32_t open_slots = 0;
-    int64_t last_step = 0;                   ///< the last step with tokens of it, counted from 1
-    bool guessed = false;                    ///< whether its answers may be guessed
-    std::unique_ptr<Draft::Prompt> drafted;  ///< where a draft follows them
-    bool undraftable = false;                ///< too long for the draft
-  };
-  struct Wanted {
-    Flight* flight;
-    int32_t slot;
-  };
   /// A step that is planned or under way.
   struct Step {
     StepBatch batch;
-    std::vector<Wanted> wanted;  ///< whose next token each pick is, chains not counted
+    std::vector<OpenSlot*> wanted;  ///< whose next token each pick is, chains not counted
     std::vector<Picked> picked;
     std::vector<std::pair<Role, Resident*>> complete;  ///< by its rows, to be kept in the store
     std::chrono::steady_clock::time_point started;
   };
 
+  // From the source to a step: stacks with room in the pool, rows of their answers, rows of their prompts.
+  bool read_next(const Source& next);
   /// Returns how many rows a step planned now could hold, were it large enough.
   int64_t admit(const Source& next);
-  int64_t look_up(Flight& flight);
-  double token_seconds() const;
   void grow_pool();
+  void propose();
+  void add_decode_tokens(Step& step);
+  void add_prefill_tokens(Step& step);
+  void add_chains(Step& step, OpenSlot& slot);
+  void add_rows(Flight& flight, SegmentId id, int32_t first, std::span<const TokenId> tokens);
+  void want(Step& step, OpenSlot& slot);
+
+  // The step itself.
   void start_step(const Sink& done);
-  void finish_step(const Sink& done);
-  void apply(const Step& step, const Sink& done);
   bool try_step(const StepBatch& batch, std::span<Picked> picked);
   void run_in_parts(const StepBatch& batch, std::span<Picked> picked);
+  void finish_step(const Sink& done);
   void abandon_steps();
+  void wait_for_store();
+  double token_seconds() const;
   template <class Call>
   double call_backend(Call&& call);
 
-  void guess_answers();
-  bool follow(Flight& flight);
-  bool worth_following(const Flight& flight) const;
-  void add_line(Flight& flight, int32_t slot, bool known);
-  void ask_draft(const PlannedStep& step);
-  void add_decode_tokens(Step& step);
-  void add_prefill_tokens(Step& step);
-  void take_stored(Resident* resident, int32_t keys);
-  void wait_for_store();
-  void add_chains(Step& step, Flight& flight, int32_t slot);
-  void add_rows(Flight& flight, SegmentId id, int32_t first, std::span<const TokenId> tokens);
-  void want(Step& step, Flight& flight, int32_t slot);
-  void add_pick(Step& step, const Slot& asked, const Tokens& answer, AllowedAnswers::Node node, int32_t row,
-                float contrast) const;
-  bool is_right(TokenId guessed, TokenId picked, const Slot& asked, const Tokens& answer) const;
-  size_t take(Wanted wanted, std::span<const Picked> picked);
-  void take_token(Wanted wanted, Picked picked);
+  // From its picks to the sink.
+  void apply(const Step& step, const Sink& done);
+  size_t take(OpenSlot& slot, std::span<const Picked> picked);
+  void take_token(OpenSlot& slot, const Picked& picked);
+  void close_slot(OpenSlot& slot, Ending ending);
+  void close_rivals(const OpenSlot& slot);
+  void finish_answer(OpenSlot& slot);
   void retire(const Sink& done);
   void next_round(const Stack& stack, const std::vector<Answer>& answers);
-  void close_slot(Flight& flight, int32_t slot, Ending ending);
-  void close_rivals(Flight& flight, int32_t slot);
-  void finish_answer(Flight& flight, int32_t slot);
-  void finish_segments(Flight& flight);
 
   Backend& backend_;
   const StopRules& rules_;
@@ -172,8 +120,7 @@ class Engine {
   int64_t backlog_ = 0;          ///< tokens of prompts that the next step could compute
 
   std::optional<Speculator> speculator_;
-  std::vector<DraftedAnswer> drafted_;  ///< in the step that is planned
-  Tokens fed_;                          ///< to an answer in the step that is planned
+  Tokens fed_;  ///< to an answer in the step that is planned
   BatchBuilder builder_;
   int32_t row_limit_ = INT32_MAX;  ///< rows that a step's memory holds, as far as is known
   std::vector<Step> steps_;        ///< a ring, as many as the backend takes at once

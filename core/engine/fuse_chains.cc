@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
-#include "core/engine/pick.h"
+#include "core/engine/step_batch.h"
 
 namespace sheaf {
 namespace {

@@ -1,11 +1,6 @@
 #pragma once
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <span>
 
-#include "core/engine/kv_form.h"
+#include "core/engine/backend.h"
 #include "core/segments/stack.h"
 
 namespace sheaf {

@@ -1,17 +1,13 @@
-#include "core/engine/pick.h"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/engine/step_batch.h"
 
 namespace sheaf {
 namespace {
@@ -44,8 +40,8 @@ TokenId most_likely(std::span<const float> logits, std::span<const TokenId> allo
   }
   TokenId best = allowed.front();
   for (const TokenId token : allowed) {
-    const float logit = clean(logits[static_cast<size_t>(token)]);
-    const float held = clean(logits[static_cast<size_t>(best)]);
+    const float logit = clean(logits[token]);
+    const float held = clean(logits[best]);
     if (logit > held || (logit == held && token < best)) best = token;
   }
   return best;
@@ -143,9 +139,7 @@ class LogProbabilities {
 TokenId likeliest_apart(std::span<const float> logits, std::span<const TokenId> allowed, TokenId apart) {
   TokenId best = -1;
   const auto look = [&](TokenId token) {
-    if (token != apart &&
-        (best < 0 || clean(logits[static_cast<size_t>(token)]) > clean(logits[static_cast<size_t>(best)])))
-      best = token;
+    if (token != apart && (best < 0 || clean(logits[token]) > clean(logits[best]))) best = token;
   };
   for (const TokenId token : allowed) look(token);
   if (allowed.empty())
@@ -157,7 +151,7 @@ TokenId likeliest_apart(std::span<const float> logits, std::span<const TokenId> 
 float highest_apart(std::span<const float> logits, std::span<const TokenId> allowed, TokenId a, TokenId b) {
   float best = kNever;
   for (const TokenId token : allowed)
-    if (token != a && token != b) best = std::max(best, clean(logits[static_cast<size_t>(token)]));
+    if (token != a && token != b) best = std::max(best, clean(logits[token]));
   if (!allowed.empty()) return best;
   size_t begin = 0;
   for (const TokenId cut : {std::min(a, b), std::max(a, b)}) {
@@ -173,8 +167,8 @@ TokenId choose_greedily(std::span<const float> logits, const Pick& pick, std::sp
   if (pick.watch < 0 || pick.bias == 0) return most_likely(logits, allowed, top);
   const TokenId other = likeliest_apart(logits, allowed, pick.watch);
   if (other < 0) return pick.watch;
-  const float biased = clean(logits[static_cast<size_t>(pick.watch)]) + pick.bias;
-  const float held = clean(logits[static_cast<size_t>(other)]);
+  const float biased = clean(logits[pick.watch]) + pick.bias;
+  const float held = clean(logits[other]);
   return biased > held || (biased == held && pick.watch < other) ? pick.watch : other;
 }
 
@@ -185,8 +179,7 @@ class Candidates {
     const auto temperature = static_cast<double>(pick.temperature);
     float top = kNever;
     const auto add = [&](TokenId token) {
-      const float logit =
-          clean(logits[static_cast<size_t>(token)]) + (token == pick.watch ? pick.bias : 0.0f);
+      const float logit = clean(logits[token]) + (token == pick.watch ? pick.bias : 0.0f);
       if (logit == kNever) return;
       top = std::max(top, logit);
       entries_.push_back({logit, token, 0});
@@ -304,10 +297,10 @@ Picked pick_token(std::span<const float> logits, const Pick& pick, std::span<con
   const TokenId token =
       pick.temperature > 0 ? sample(logits, pick, allowed) : choose_greedily(logits, pick, allowed, top);
   const LogProbabilities probabilities(logits, top);
-  Picked picked{token, probabilities.of(logits[static_cast<size_t>(token)])};
+  Picked picked{token, probabilities.of(logits[token])};
   if (!pick.rivals) return picked;
   picked.second = probabilities.of(highest_apart(logits, allowed, token, pick.watch));
-  if (pick.watch >= 0) picked.watched = probabilities.of(logits[static_cast<size_t>(pick.watch)]);
+  if (pick.watch >= 0) picked.watched = probabilities.of(logits[pick.watch]);
   return picked;
 }
 

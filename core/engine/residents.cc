@@ -4,6 +4,7 @@
 #include <ranges>
 #include <span>
 
+#include "core/base/error.h"
 #include "core/base/random_stream.h"
 
 namespace sheaf {
@@ -13,19 +14,18 @@ namespace {
 bool goes_on_in_order(const Stack& stack) {
   std::vector<bool> grows(stack.segments.size(), false);  // by an answer
   for (const Slot& slot : stack.slots)
-    for (SegmentId id = slot.answer; id < slot.answer + slot.prompts(); ++id)
-      grows[static_cast<size_t>(id)] = true;
+    for (SegmentId id = slot.answer; id < slot.answer + slot.prompts(); ++id) grows[id] = true;
   for (const Segment& segment : stack.segments) {
     if (segment.sees.empty()) {
       if (segment.first_position != 0) return false;
       continue;
     }
     const Sight last = segment.sees.back();
-    const Segment& before = stack.segments[static_cast<size_t>(last.segment)];
+    const Segment& before = stack.segments[last.segment];
     const bool same = std::ranges::equal(
         before.sees, std::span(segment.sees).first(segment.sees.size() - 1),
         [](const Sight& a, const Sight& b) { return a.segment == b.segment && !a.abreast && !b.abreast; });
-    if (!same || last.abreast || grows[static_cast<size_t>(last.segment)] ||
+    if (!same || last.abreast || grows[last.segment] ||
         segment.first_position != stack.end_position(last.segment))
       return false;
   }
@@ -33,6 +33,45 @@ bool goes_on_in_order(const Stack& stack) {
 }
 
 }  // namespace
+
+int32_t make_pool(Backend& backend, int32_t pages, int32_t page_size) {
+  while (true) {
+    try {
+      backend.allocate_kv(pages, page_size);
+      return pages;
+    } catch (const OutOfMemory&) {
+      if (pages < 8) throw;
+      pages -= pages / 8;
+    }
+  }
+}
+
+PagePool::PagePool(int32_t pages, int32_t page_size) : page_size_(page_size) {
+  if (pages < 1 || page_size < 1) fail("a key/value pool needs at least one page");
+  taken_.assign(static_cast<size_t>(pages), false);
+  for (int32_t page = pages - 1; page >= 0; --page) free_.push_back(page);
+}
+
+void PagePool::grow(int32_t pages) {
+  std::vector<int32_t> added;
+  for (int32_t page = pages - 1; page >= total(); --page) added.push_back(page);
+  free_.insert(free_.begin(), added.begin(), added.end());
+  taken_.resize(static_cast<size_t>(pages), false);
+}
+
+int32_t PagePool::take() {
+  if (free_.empty()) fail("the key/value pool is empty; admission should have prevented this");
+  const int32_t page = free_.back();
+  free_.pop_back();
+  taken_[page] = true;
+  return page;
+}
+
+void PagePool::give_back(int32_t page) {
+  if (!taken_[page]) fail("page {} is returned twice", page);
+  taken_[page] = false;
+  free_.push_back(page);
+}
 
 size_t Residents::KeyHash::operator()(const Key& key) const {
   uint64_t hash = static_cast<uint64_t>(key.first_position) * 2 + (key.in_pages ? 1 : 0);
@@ -46,11 +85,16 @@ std::optional<Residents::Key> Residents::key_of(const Segment& segment, bool who
   if (!segment.shared) return std::nullopt;
   Key key{{}, segment.first_position, whole, segment.tokens};
   for (const Sight& sight : segment.sees) {
-    const Resident* seen = stack_residents[static_cast<size_t>(sight.segment)];
+    const Resident* seen = stack_residents[sight.segment];
     if (!seen) return std::nullopt;
     key.sees.push_back(seen->serial);
   }
   return key;
+}
+
+Resident* Residents::find(const std::optional<Key>& key) const {
+  const auto at = key ? shared_.find(*key) : shared_.end();
+  return at == shared_.end() ? nullptr : at->second;
 }
 
 bool Residents::in_pages(const Stack& stack) const {
@@ -64,8 +108,7 @@ int32_t Residents::pages_needed(const Stack& stack) const {
   int32_t needed = 0;
   for (size_t i = 0; i < stack.segments.size(); ++i) {
     const auto key = key_of(stack.segments[i], whole, residents);
-    const auto at = key ? shared_.find(*key) : shared_.end();
-    Resident* equal = at == shared_.end() ? nullptr : at->second;
+    Resident* equal = find(key);
     residents.push_back(equal);
     if (!equal)
       needed += pool_.pages_for(lead_of(stack.segments[i], whole) + keys[i]);
@@ -82,15 +125,13 @@ std::vector<Resident*> Residents::admit(const Stack& stack) {
   for (size_t i = 0; i < stack.segments.size(); ++i) {
     const Segment& segment = stack.segments[i];
     auto key = key_of(segment, whole, residents);
-    const auto at = key ? shared_.find(*key) : shared_.end();
-    Resident* resident = at == shared_.end() ? nullptr : at->second;
+    Resident* resident = find(key);
     if (!resident) {
       const int32_t lead = lead_of(segment, whole);
       resident = make(segment, pool_.pages_for(lead + keys[i]));
       resident->in_pages = whole;
       resident->lead = lead;
-      if (!segment.sees.empty())
-        resident->before = residents[static_cast<size_t>(segment.sees.back().segment)];
+      if (!segment.sees.empty()) resident->before = residents[segment.sees.back().segment];
       if (key) {
         keys_.emplace(resident->serial, *key);
         shared_.emplace(std::move(*key), resident);
@@ -99,7 +140,7 @@ std::vector<Resident*> Residents::admit(const Stack& stack) {
       use(resident);
     }
     residents.push_back(resident);
-    for (const Sight& sight : segment.sees) use(residents[static_cast<size_t>(sight.segment)]);
+    for (const Sight& sight : segment.sees) use(residents[sight.segment]);
   }
   return residents;
 }
@@ -122,7 +163,7 @@ Resident* Residents::make(const Segment& segment, int32_t reserved) {
 }
 
 void Residents::finish(const Segment& segment, Resident* own, const std::vector<Resident*>& stack_residents) {
-  for (const Sight& sight : segment.sees) drop(stack_residents[static_cast<size_t>(sight.segment)]);
+  for (const Sight& sight : segment.sees) drop(stack_residents[sight.segment]);
   reserved_ -= own->reserved;
   own->reserved = 0;
   drop(own);

@@ -1,36 +1,62 @@
 #pragma once
-#include <cstdint>
 #include <deque>
 #include <list>
-#include <memory>
 #include <optional>
 #include <unordered_map>
-#include <vector>
 
 #include "core/engine/kv_store.h"
-#include "core/engine/page_pool.h"
-#include "core/segments/stack.h"
 
 namespace sheaf {
+
+/// Makes the backend's key/value pool as asked, or as large as memory allows; returns its pages.
+int32_t make_pool(Backend& backend, int32_t pages, int32_t page_size);
+
+/// Hands out the page numbers of the key/value pool. Who holds a page, and how often it is shared, is
+/// Residents' business.
+class PagePool {
+ public:
+  PagePool(int32_t pages, int32_t page_size);
+
+  int32_t page_size() const { return page_size_; }
+  int32_t total() const { return static_cast<int32_t>(taken_.size()); }
+  int32_t free() const { return static_cast<int32_t>(free_.size()); }
+  int32_t pages_for(int64_t tokens) const {
+    return static_cast<int32_t>((tokens + page_size_ - 1) / page_size_);
+  }
+
+  int32_t take();  ///< fails when none is free
+  void grow(int32_t pages);
+  void give_back(int32_t page);
+
+ private:
+  int32_t page_size_;
+  std::vector<bool> taken_;
+  std::vector<int32_t> free_;  ///< last in, first out: a page just freed is warm in cache
+};
 
 /// A segment whose keys and values lie, or are about to lie, in the pool.
 struct Resident {
   uint64_t serial = 0;  ///< never used twice
   int32_t first_position = 0;
   bool in_pages = false;       ///< laid out as if it and all that it sees were one segment, see Residents
-  int32_t lead = 0;            ///< then: keys before its own in its first page, copies
-  Resident* before = nullptr;  ///< and the resident that it goes on from
+  int32_t lead = 0;            ///< in_pages: copies of the keys before its own in its first page
+  Resident* before = nullptr;  ///< in_pages: the resident that it goes on from
   int32_t keys = 0;            ///< rows written so far, this step's included
   int32_t users = 0;           ///< unfinished segments that see it or are it, in all stacks
   int32_t reserved = 0;        ///< pages set aside for it and not yet taken
   std::vector<int32_t> pages;
   bool shared = false;                   ///< stays after its last user, until its pages are needed
   std::list<Resident*>::iterator idle;   ///< its place in the list of unused ones
-  bool keyed = false;                    ///< whether a store could have it,
-  KvKey key{};                           ///< by this name,
-  std::shared_ptr<const KvFetch> fetch;  ///< and it is on its way from there
-  uint64_t looked_in = 0;                ///< the last batch whose rows look at it,
-  size_t look = 0;                       ///< and its place in that batch's list
+  bool keyed = false;                    ///< whether a store could have it
+  KvKey key{};                           ///< its name in a store
+  std::shared_ptr<const KvFetch> fetch;  ///< its keys on their way from a store
+  uint64_t looked_in = 0;                ///< the last batch whose rows look at it
+  size_t look = 0;                       ///< its place in the list of that batch
+
+  /// The slot of the pool that holds a key; `index`: of the key, copies before its own counted.
+  int32_t slot(int32_t index, int32_t page_size) const {
+    return pages[index / page_size] * page_size + index % page_size;
+  }
 };
 
 /// The segments in the pool, with reference counts. Equal shared segments of different stacks are one
@@ -45,6 +71,7 @@ class Residents {
  public:
   Residents(PagePool& pool, bool whole_pages) : pool_(pool), whole_pages_(whole_pages) {}
 
+  bool whole_pages() const { return whole_pages_; }
   /// Whether a stack is laid out in whole pages.
   bool in_pages(const Stack& stack) const;
   /// Pages a stack needs that are not free of charge already.
@@ -81,6 +108,7 @@ class Residents {
   /// What makes a segment equal to another; nothing where it is not shared or sees something not resident.
   static std::optional<Key> key_of(const Segment& segment, bool whole,
                                    const std::vector<Resident*>& stack_residents);
+  Resident* find(const std::optional<Key>& key) const;
   int32_t lead_of(const Segment& segment, bool whole) const {
     return whole ? segment.first_position % pool_.page_size() : 0;
   }

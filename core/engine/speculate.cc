@@ -3,39 +3,90 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <utility>
+
+#include "core/base/random_stream.h"
 
 namespace sheaf {
-namespace {
 
 constexpr size_t kRemembered = 8;     // answers
 constexpr size_t kLongestKept = 512;  // tokens of one
 constexpr double kForget = 256;       // guesses of a kind after which older ones count half
 constexpr double kFewestTokens = 4;   // of an answer that is worth remembering
 constexpr double kLeastChance = 0.05;
-constexpr double kLeastGain = 1.05;  // times the tokens a second without proposals
+constexpr double kGuessWeight = 0.15;  // of the last guess among those of an answer
+constexpr double kLeastGain = 1.05;    // times the tokens a second without proposals
 
-}  // namespace
-
-Speculator::Speculator(const Speculation& options, const StopRules& rules, double draft_cost)
-    : options_(options), rules_(rules), pay_(draft_cost) {
+Speculator::Speculator(const Speculation& options, const StopRules& rules, EngineStats& stats,
+                       double draft_cost)
+    : options_(options), rules_(rules), stats_(stats), pay_(draft_cost) {
+  stats.has_draft = options.draft != nullptr;
   // Until it is known: the longer the match, the better.
   for (int32_t kind = 1; kind < kFirstDrafted; ++kind) {
     const double length = (kind - 1) % kLongest + 1;
-    rates_[static_cast<size_t>(kind)] = {8 * length * length / (length * length + 8), 8};
+    rates_[kind] = {8 * length * length / (length * length + 8), 8};
   }
   rates_[0] = {1, 1};
-  for (int32_t i = 0; i < kDrafted; ++i)
-    rates_[static_cast<size_t>(kFirstDrafted + i)] = {8 * (i + 0.5) / kDrafted, 8};
+  for (int32_t i = 0; i < kDrafted; ++i) rates_[kFirstDrafted + i] = {8 * (i + 0.5) / kDrafted, 8};
   if (options.assumed_right > 0) rates_.fill({options.assumed_right * kForget, kForget});
 }
 
+double Speculator::propose(std::list<Flight>& flights, bool prompts_wait, const PlannedStep& step) {
+  const bool by_draft = asks_draft();
+  std::vector<DraftedAnswer> drafted;
+  std::vector<OpenAnswer> open;
+  int32_t group = 0;
+  for (Flight& flight : flights) {
+    if (prompts_wait) ++group;
+    const bool known = flight.drafted != nullptr;
+    const bool followed = by_draft && flight.guessed && (known || follow(flight, step.answers));
+    for (OpenSlot& slot : flight.slots) {
+      if (slot.closed) continue;
+      open.push_back({nullptr, slot.guessable, group});
+      if (!slot.waiting || !flight.guessed || flight.options_of(slot).size() > 1) continue;
+      slot.guess = {};
+      const Tokens& answer = slot.answer.tokens;
+      if (options_.lookup)
+        slot.guess = guess(flight.stack, *slot.asked, answer, slot.node);
+      else if (followed && !slot.asked->allowed && std::ranges::max(answer) < options_.draft->config().vocab)
+        drafted.push_back({{flight.drafted.get(), static_cast<int32_t>(&slot - flight.slots.data()), answer},
+                           slot.asked,
+                           &slot.guess,
+                           known});
+      open.back().guess = &slot.guess;
+    }
+  }
+  const double seconds = drafted.empty() ? 0 : draft(drafted, step);
+  share_out(open, step);
+  return seconds;
+}
+
+bool Speculator::verify(OpenSlot& slot, const Guess& guess, size_t at, Picked& picked) {
+  if (at > 0) {
+    ++stats_.accepted_tokens;
+    gained_ += token_gain_;
+  }
+  bool right = false;
+  if (at < guess.tokens.size()) {
+    const double assumed = options_.assumed_right;
+    right = assumed == 0
+                ? guess.tokens[at] == picked.token
+                : static_cast<double>(uniform(options_.seed, slot.asked->stream, slot.answer.tokens.size())) <
+                      assumed;
+    if (right) picked.token = guess.tokens[at];
+    count_guess(guess.kinds[at], right);
+  }
+  slot.guessable += kGuessWeight * ((right ? 1 : 0) - slot.guessable);
+  return right;
+}
+
 double Speculator::chance(int32_t kind) const {
-  const Rate& rate = rates_[static_cast<size_t>(kind)];
+  const Rate& rate = rates_[kind];
   return rate.right / rate.all;
 }
 
 void Speculator::count_guess(int32_t kind, bool right) {
-  Rate& rate = rates_[static_cast<size_t>(kind)];
+  Rate& rate = rates_[kind];
   rate.right += right;
   rate.all += 1;
   if (rate.all > kForget) rate = {rate.right / 2, rate.all / 2};
@@ -45,7 +96,7 @@ void Speculator::count_guess(int32_t kind, bool right) {
 void Speculator::remember(const Stack& stack, const Slot& slot, const Tokens& answer) {
   pay_.count_answer(std::ssize(answer));
   if (slot.allowed || static_cast<double>(answer.size()) < kFewestTokens) return;
-  const Tokens& prompt = stack.segments[static_cast<size_t>(slot.prompt)].tokens;
+  const Tokens& prompt = stack.segments[slot.prompt].tokens;
   Tokens kept(prompt.end() - std::min<std::ptrdiff_t>(kLongest, std::ssize(prompt)), prompt.end());
   kept.insert(kept.end(), answer.begin(),
               answer.begin() + static_cast<std::ptrdiff_t>(std::min(answer.size(), kLongestKept)));
@@ -71,23 +122,17 @@ void Speculator::look(std::span<const TokenId> text, std::span<const TokenId> ta
 Speculator::Match Speculator::find(const Stack& stack, const Slot& slot) const {
   Match best;
   look(own_, own_, false, best);
-  const std::vector<Sight>& sees = stack.segments[static_cast<size_t>(slot.answer)].sees;
+  const std::vector<Sight>& sees = stack.segments[slot.answer].sees;
   for (auto sight = sees.rbegin(); sight != sees.rend(); ++sight)
-    if (sight->segment != slot.prompt)
-      look(stack.segments[static_cast<size_t>(sight->segment)].tokens, own_, false, best);
+    if (sight->segment != slot.prompt) look(stack.segments[sight->segment].tokens, own_, false, best);
   for (auto answer = answers_.rbegin(); answer != answers_.rend(); ++answer) look(*answer, own_, true, best);
   return best;
-}
-
-bool Speculator::ends(const Slot& slot, std::span<const TokenId> answer) const {
-  return rules_.ends_text(answer.back()) || rules_.ends_answer(slot.stop, answer) ||
-         (slot.decoding && rules_.ends_with_stop(slot.decoding->stops, answer));
 }
 
 Guess Speculator::guess(const Stack& stack, const Slot& slot, const Tokens& answer,
                         AllowedAnswers::Node node) {
   Guess guess;
-  own_ = stack.segments[static_cast<size_t>(slot.prompt)].tokens;
+  own_ = stack.segments[slot.prompt].tokens;
   const size_t prompt = own_.size();
   own_.insert(own_.end(), answer.begin(), answer.end());
   // The last token of an answer is not computed.

@@ -6,22 +6,37 @@
 #include "core/engine/speculate.h"
 
 namespace sheaf {
-namespace {
 
 constexpr double kLeastDrafted = 0.2;  // chance of a guess that the draft goes on with
 constexpr int32_t kPromptStep = 64;    // tokens of a step that a prompt's time is taken from
 
-}  // namespace
-
 bool Speculator::asks_draft() {
-  if (!options_.draft || draft_failed_ || draft_unsound_) return false;
+  if (!options_.draft || stats_.draft_failed || stats_.draft_unsound) return false;
   if (plain_ > 0) pay_.count_step(plain_, spent_, gained_);
   plain_ = spent_ = gained_ = 0;
   return !options_.sparing || (cost_.known() && pay_.due());
 }
 
-bool Speculator::follows(double left, int64_t missing, int32_t answers) const {
-  if (!options_.sparing) return true;
+/// Lets the draft follow a prompt, if it can and should.
+bool Speculator::follow(Flight& flight, int32_t answers) {
+  if (flight.undraftable || (options_.sparing && !worth_following(flight, answers))) return false;
+  flight.drafted = options_.draft->follow(flight.stack);
+  flight.undraftable = !flight.drafted;
+  stats_.undrafted_prompts += flight.undraftable;
+  return !flight.undraftable;
+}
+
+/// Whether what the draft could save on the flight's answers, in steps of `answers`, is worth computing the
+/// tokens before them.
+bool Speculator::worth_following(const Flight& flight, int32_t answers) const {
+  int64_t missing = flight.stack.prompt_tokens();
+  double left = 0;  // tokens that the answers may still get
+  for (const OpenSlot& slot : flight.slots) {
+    if (slot.closed || slot.asked->allowed) continue;
+    const int64_t decoded = std::ssize(slot.answer.tokens);
+    missing += decoded;
+    left += pay_.tokens_left(decoded, slot.asked->max_tokens);
+  }
   const double plain = cost_.seconds(answers);
   const double round = pay_.round_seconds(answers, plain) + added_seconds({.answers = answers}, 0, answers);
   const double share = 1 - (1 + round / plain) / (1 + pay_.right());
@@ -60,12 +75,18 @@ bool Speculator::add_drafted(DraftedAnswer& answer, const Picked& picked) const 
   return goes_on(answer);
 }
 
-void Speculator::draft(std::span<DraftedAnswer> answers, const PlannedStep& step) {
+double Speculator::draft(std::span<DraftedAnswer> answers, const PlannedStep& step) {
+  const int64_t before = options_.draft->tokens();
+  double seconds = 0;
   try {
+    const Stopwatch watch(seconds);
     ask_rounds(answers, step);
   } catch (const OutOfMemory&) {
-    draft_failed_ = true;
+    stats_.draft_failed = true;
   }
+  stats_.draft_seconds += seconds;
+  stats_.draft_tokens += options_.draft->tokens() - before;
+  return seconds;
 }
 
 void Speculator::ask_rounds(std::span<DraftedAnswer> answers, const PlannedStep& step) {
@@ -103,7 +124,7 @@ void Speculator::ask_rounds(std::span<DraftedAnswer> answers, const PlannedStep&
     pay_.count_round(static_cast<double>(active.size()), round);
     spent_ += round;
     // What is right does not depend on a draft, so it is left out, and the run goes on.
-    draft_unsound_ |=
+    stats_.draft_unsound |=
         std::ranges::any_of(picked, [](const Picked& each) { return std::isnan(each.logprob); });
     size_t kept = 0;
     for (size_t i = 0; i < active.size(); ++i)

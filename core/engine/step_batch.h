@@ -1,14 +1,14 @@
 #pragma once
 #include <cstddef>
-#include <cstdint>
 #include <limits>
+#include <span>
 #include <utility>
-#include <vector>
 
-#include "core/base/token.h"
 #include "core/segments/stack.h"
 
 namespace sheaf {
+
+struct ModelConfig;
 
 /// The keys and values of one segment as they lie in the paged pool: page p holds slots
 /// [p × page_size, (p + 1) × page_size). Key j of the span is slot pages[j / page_size] × page_size + j %
@@ -81,7 +81,7 @@ struct StepBatch {
   void clear();
 };
 
-/// The same step as two that run one after the other: the first `rows` rows and the rest. No row may see a
+/// A step as two that run one after the other: the first `rows` rows and the rest. No row may see a
 /// key that a later row writes; the engine's batches are ordered so. No pick may be cut from its chains.
 std::pair<StepBatch, StepBatch> split_batch(const StepBatch& batch, int32_t rows);
 
@@ -93,6 +93,10 @@ size_t picks_end(const std::vector<Pick>& picks, size_t first, size_t most);
 /// The most picks that picks_end() puts together.
 size_t most_picks_together(const std::vector<Pick>& picks, size_t most);
 
+/// Checks that every index of the batch points inside what it points into, so that a backend may trust them
+/// all. Takes time linear in the batch. A malformed batch is a fatal error that names the entry.
+void check_batch(const StepBatch& batch, const ModelConfig& config, int32_t pages, int32_t page_size);
+
 struct Picked {
   TokenId token;
   float logprob;  ///< natural log of the token's probability over the whole vocabulary at temperature 1; NaN
@@ -103,5 +107,28 @@ struct Picked {
   float second = -std::numeric_limits<float>::infinity();   ///< of the likeliest allowed token but these two
   float watched = -std::numeric_limits<float>::infinity();  ///< of Pick.watch
 };
+
+/// Chooses a token from one row of logits: the definition that every backend follows. A token outside
+/// `allowed` (when not empty) is never chosen. `pick.watch` is allowed; its bias is added to its logit before
+/// a token is chosen. Where the logits are not sound (one of the whole vocabulary is NaN or plus infinity, or
+/// all are minus infinity) the log-probability is NaN, and the token is some allowed one.
+Picked pick_token(std::span<const float> logits, const Pick& pick, std::span<const TokenId> allowed);
+
+/// The scores that a pick with chains chooses from, into `fused` [vocab], which may be its own row of
+/// `logits`: `group` is the pick and its chains, whose rows lie `stride` apart. Returns the contrast b.
+/// With the amateur's logits a and chain k's e(k), prior p(k) and c(k) = (1 + b) e(k) - b a, the score of a
+/// token is
+///   max: the largest c(k) + p(k);
+///   mixture: log of the sum of w(k) softmax(c(k));  product: the sum of w(k) log softmax(c(k)), w =
+///   softmax(p).
+/// Where a row has NaN or plus infinity, so have the scores: all are NaN.
+/// A dynamic b is the mean over chains of the Jensen-Shannon divergence (natural logarithms) between
+/// softmax(e(k)) and softmax(a).
+float fuse_chains(std::span<const Pick> group, const float* logits, size_t stride, std::span<float> fused);
+
+/// The token of `picks[0]`: from its row of logits, or from it and those of its chains, which lie `stride`
+/// apart.
+Picked pick_next(std::span<const Pick> picks, std::span<const TokenId> all_allowed, const float* logits,
+                 size_t stride, size_t vocab);
 
 }  // namespace sheaf

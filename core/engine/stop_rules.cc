@@ -4,62 +4,6 @@
 #include <string>
 
 namespace sheaf {
-
-const char* ending_name(Ending ending) {
-  switch (ending) {
-    case Ending::end_of_text:
-      return "end of text";
-    case Ending::delimiter:
-      return "delimiter";
-    case Ending::chosen:
-      return "chosen";
-    case Ending::length:
-      return "length";
-  }
-  return "?";
-}
-
-StopRules::StopRules(const Tokenizer& tokenizer, int32_t vocab)
-    : tokenizer_(&tokenizer), flags_(static_cast<size_t>(vocab), kEnd) {
-  for (TokenId id = 0; id < tokenizer.vocab_size(); ++id) {
-    const std::string text = tokenizer.decode(std::span(&id, 1));
-    uint8_t& flags = flags_[static_cast<size_t>(id)] = 0;
-    if (text.find('\n') != std::string::npos) flags |= kNewline;
-    if (text.find_first_of("\",]}") != std::string::npos) flags |= kMark;
-    if (text.find('}') != std::string::npos) flags |= kBrace;
-  }
-  for (TokenId id : tokenizer.end_tokens) flags_[static_cast<size_t>(id)] |= kEnd;
-}
-
-StopRules::StopRules(int32_t vocab, const Tokens& end_tokens) : flags_(static_cast<size_t>(vocab), 0) {
-  for (TokenId id : end_tokens) flags_[static_cast<size_t>(id)] |= kEnd;
-}
-
-bool StopRules::ends_answer(Stop stop, std::span<const TokenId> tokens) const {
-  if (stop == Stop::text) return false;
-  const uint8_t flags = flags_[static_cast<size_t>(tokens.back())];
-  if (stop != Stop::object && (flags & kNewline)) return true;
-  if (stop == Stop::line) return false;
-  if (stop == Stop::value || stop == Stop::quoted) {
-    // What follows a mark may decide whether it was the end.
-    const uint8_t before = tokens.size() > 1 ? flags_[static_cast<size_t>(tokens[tokens.size() - 2])] : 0;
-    if (!((flags | before) & kMark)) return false;
-    const std::string opened = stop == Stop::quoted ? "\"" : "";
-    return literal_end(opened + tokenizer_->decode(tokens)) != std::string::npos;
-  }
-  return (flags & kBrace) && object_end(tokenizer_->decode(tokens)) != std::string::npos;
-}
-
-bool StopRules::ends_with_stop(const std::vector<std::string>& stops, std::span<const TokenId> tokens) const {
-  if (stops.empty() || !tokenizer_) return false;
-  size_t longest = 0;
-  for (const std::string& stop : stops) longest = std::max(longest, stop.size());
-  // A token has a byte at least. Some decoders drop the space that a text begins with, so one more is read.
-  const std::string end = tokenizer_->decode(tokens.last(std::min(tokens.size(), longest + 1)));
-  return std::ranges::any_of(stops,
-                             [&](const std::string& stop) { return end.find(stop) != std::string::npos; });
-}
-
 namespace {
 
 bool is_digit(char c) {
@@ -83,6 +27,51 @@ bool is_thousands_mark(std::string_view text, size_t start, size_t i) {
 }
 
 }  // namespace
+
+StopRules::StopRules(const Tokenizer& tokenizer, int32_t vocab)
+    : tokenizer_(&tokenizer), flags_(static_cast<size_t>(vocab), kEnd) {
+  for (TokenId id = 0; id < tokenizer.vocab_size(); ++id) {
+    const std::string text = tokenizer.decode(std::span(&id, 1));
+    uint8_t& flags = flags_[id] = 0;
+    if (text.find('\n') != std::string::npos) flags |= kNewline;
+    if (text.find_first_of("\",]}") != std::string::npos) flags |= kMark;
+    if (text.find('}') != std::string::npos) flags |= kBrace;
+  }
+  for (TokenId id : tokenizer.end_tokens) flags_[id] |= kEnd;
+}
+
+StopRules::StopRules(int32_t vocab, const Tokens& end_tokens) : flags_(static_cast<size_t>(vocab), 0) {
+  for (TokenId id : end_tokens) flags_[id] |= kEnd;
+}
+
+bool StopRules::ends_answer(const Slot& slot, std::span<const TokenId> tokens) const {
+  return ends_form(slot.stop, tokens) || (slot.decoding && ends_with_stop(slot.decoding->stops, tokens));
+}
+
+bool StopRules::ends_form(Stop stop, std::span<const TokenId> tokens) const {
+  if (stop == Stop::text) return false;
+  const uint8_t flags = flags_[tokens.back()];
+  if (stop != Stop::object && (flags & kNewline)) return true;
+  if (stop == Stop::line) return false;
+  if (stop == Stop::value || stop == Stop::quoted) {
+    // What follows a mark may decide whether it was the end.
+    const uint8_t before = tokens.size() > 1 ? flags_[tokens[tokens.size() - 2]] : 0;
+    if (!((flags | before) & kMark)) return false;
+    const std::string opened = stop == Stop::quoted ? "\"" : "";
+    return literal_end(opened + tokenizer_->decode(tokens)) != std::string::npos;
+  }
+  return (flags & kBrace) && object_end(tokenizer_->decode(tokens)) != std::string::npos;
+}
+
+bool StopRules::ends_with_stop(const std::vector<std::string>& stops, std::span<const TokenId> tokens) const {
+  if (stops.empty() || !tokenizer_) return false;
+  size_t longest = 0;
+  for (const std::string& stop : stops) longest = std::max(longest, stop.size());
+  // A token has a byte at least. Some decoders drop the space that a text begins with, so one more is read.
+  const std::string end = tokenizer_->decode(tokens.last(std::min(tokens.size(), longest + 1)));
+  return std::ranges::any_of(stops,
+                             [&](const std::string& stop) { return end.find(stop) != std::string::npos; });
+}
 
 size_t literal_end(std::string_view text) {
   const size_t start = text.find_first_not_of(' ');

@@ -1,9 +1,6 @@
 #pragma once
-#include <span>
-#include <vector>
 
 #include "core/engine/answer.h"
-#include "core/segments/stack.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace sheaf {
@@ -17,13 +14,14 @@ class StopRules {
   StopRules(int32_t vocab, const Tokens& end_tokens);
 
   TokenId vocab() const { return static_cast<TokenId>(flags_.size()); }
-  bool ends_text(TokenId token) const { return flags_[static_cast<size_t>(token)] & kEnd; }
-  /// Whether the answer `tokens` is complete with its last token.
-  bool ends_answer(Stop stop, std::span<const TokenId> tokens) const;
-  /// Whether one of `stops` is complete with the last token.
-  bool ends_with_stop(const std::vector<std::string>& stops, std::span<const TokenId> tokens) const;
+  bool ends_text(TokenId token) const { return flags_[token] & kEnd; }
+  /// Whether the answer `tokens` of a slot without allowed answers is complete with its last token.
+  bool ends_answer(const Slot& slot, std::span<const TokenId> tokens) const;
 
  private:
+  bool ends_form(Stop stop, std::span<const TokenId> tokens) const;
+  bool ends_with_stop(const std::vector<std::string>& stops, std::span<const TokenId> tokens) const;
+
   static constexpr uint8_t kEnd = 1, kNewline = 2, kBrace = 4, kMark = 8;
   const Tokenizer* tokenizer_ = nullptr;
   std::vector<uint8_t> flags_;  ///< [vocab]

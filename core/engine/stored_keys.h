@@ -1,11 +1,7 @@
 #pragma once
-#include <cstdint>
-#include <span>
-#include <vector>
 
-#include "core/engine/backend.h"
+#include "core/engine/flight.h"
 #include "core/engine/kv_store.h"
-#include "core/engine/residents.h"
 
 namespace sheaf {
 
@@ -17,20 +13,21 @@ class StoredKeys {
   StoredKeys(KvStore* store, Backend& backend, int32_t page_size)
       : store_(store), backend_(backend), page_size_(page_size) {}
 
-  /// A segment was admitted. `residents`: of its stack. `seconds_per_token`: that computing takes, 0: not
-  /// known.
-  void admitted(const Segment& segment, Resident* own, std::span<Resident* const> residents,
-                double seconds_per_token);
+  /// A stack was admitted: begins to read what the store has of it. Returns how many of its tokens are on
+  /// their way. `seconds_per_token`: of computing; 0: not known.
+  int64_t admitted(const Flight& flight, double seconds_per_token);
   /// A stack will be admitted before long. `in_pages`: how it will lie there (Residents).
   void expect(const Stack& stack, bool in_pages, double seconds_per_token);
-  /// What was fetched goes into the pool, whose pages the resident has already. False where it could not be
-  /// read.
-  bool take(Resident* resident);
+  /// What was fetched goes into the pool, where the resident has grown to hold it. Returns its keys; 0 where
+  /// they could not be read, and the resident is empty again.
+  int32_t take(Resident* resident);
   /// The resident's last key is computed.
   void keep(Role role, const Resident* resident);
   bool keeps(const Resident* resident) const { return store_ && resident->keyed; }
 
  private:
+  void look_up(const Segment& segment, Resident* own, std::span<Resident* const> residents,
+               double seconds_per_token);
   std::span<const int32_t> slots_of(const Resident* resident);
   int64_t bytes_of(int64_t keys) const { return keys * backend_.kv_slot_bytes(store_->form()); }
 

@@ -1,5 +1,3 @@
-#include "core/estimate/best_packing.h"
-
 #include <algorithm>
 #include <fmt/ranges.h>
 #include <limits>
@@ -8,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/thread_pool.h"
+#include "core/estimate/estimate.h"
 #include "core/methods/method.h"
 #include "core/text/format.h"
 
@@ -100,7 +99,7 @@ std::vector<Setting> packings(const EstimateCase& asked, const SampledRecords& r
 /// A step must fit as it is: a run would halve it.
 bool fits(const EstimateCase& asked) {
   const MemoryPlan memory = plan_memory(asked);
-  return memory.fits() && memory.weights + memory.activations + memory.pool < memory.room;
+  return memory.fits() && memory.weights + memory.activations + memory.pool < memory.usable;
 }
 
 void try_all(std::vector<Setting>& settings, const EstimateCase& asked, const SampledRecords& rows) {

@@ -1,12 +1,13 @@
 #include "core/estimate/device_model.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/model/shapes.h"
 
 namespace sheaf {
 namespace {
+
+constexpr int64_t kBlock = 64;  // queries that attention computes together
 
 /// A value between two curves, by the logarithm of their weights; the nearest one's outside.
 double share_between(const std::vector<ShareCurve>& curves, double weights, double rows) {
@@ -21,6 +22,36 @@ double share_between(const std::vector<ShareCurve>& curves, double weights, doub
 }
 
 }  // namespace
+
+StepCounts count_step(const StepBatch& batch, int32_t group) {
+  int64_t pairs = 0, cells = 0, keys = 0;
+  for (const AttentionTile& tile : batch.tiles) {
+    const TileRow* row = batch.tile_rows.data() + tile.first_row;
+    int64_t seen = 0;
+    int32_t most = 0;
+    for (int32_t i = 0; i < tile.row_count; ++i) {
+      seen += row[i].visible;
+      most = std::max(most, row[i].visible);
+    }
+    const int64_t queries = int64_t{tile.row_count} * group;
+    pairs += seen * group;
+    // Fewer queries than a block share it with others that see none of these keys.
+    cells += queries < kBlock ? kBlock * most
+                              : seen * group * ((queries + kBlock - 1) / kBlock * kBlock) / queries;
+    keys += batch.spans[static_cast<size_t>(tile.span)].keys;
+  }
+  StepCounts counts;
+  counts.tokens = batch.rows();
+  counts.decode_tokens = batch.decode_tokens;
+  counts.picks = static_cast<double>(batch.picks.size());
+  counts.pairs = static_cast<double>(pairs);
+  counts.cells = static_cast<double>(cells);
+  counts.blocks = counts.tokens * group / kBlock;
+  counts.spans = static_cast<double>(batch.tiles.size());
+  counts.keys = static_cast<double>(keys);
+  counts.looks = static_cast<double>(batch.tile_rows.size());
+  return counts;
+}
 
 double ShareCurve::at(double log_of_rows) const {
   const auto after = std::ranges::lower_bound(log_rows, log_of_rows);
@@ -91,6 +122,21 @@ DeviceModel DeviceModel::scaled(double flops, double bandwidth) const {
   other.attention.key /= bandwidth;
   other.rest.value /= bandwidth;
   return other;
+}
+
+void PredictedTime::start(const StepBatch& batch) {
+  const StepCounts counts = count_step(batch, config_.heads / config_.kv_heads);
+  const StageSeconds step = device_.step(config_, counts);
+  stages_ += step;
+  decode_ += counts.tokens > 0 ? (step.total() - step.pick) * counts.decode_tokens / counts.tokens : 0;
+  now_ += device_.host_seconds(counts);
+  busy_until_ = std::max(busy_until_, now_) + step.total();
+  ends_.push_back(busy_until_);
+}
+
+void PredictedTime::finish() {
+  now_ = std::max(now_, ends_.front());
+  ends_.pop_front();
 }
 
 }  // namespace sheaf

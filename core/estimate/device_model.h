@@ -1,12 +1,30 @@
 #pragma once
-#include <map>
-#include <vector>
+#include <algorithm>
+#include <deque>
+#include <functional>
 
-#include "core/estimate/calibration.h"
-#include "core/estimate/step_counts.h"
+#include "core/engine/backend.h"
+#include "core/estimate/device_profile.h"
 #include "core/model/config.h"
 
 namespace sheaf {
+
+/// What a step's time follows from, besides the model. Queries are rows × the query heads that share a
+/// key/value head; everything about keys is per layer and key/value head.
+struct StepCounts {
+  double tokens = 0;
+  double decode_tokens = 0;  ///< tokens of answers
+  double picks = 0;
+  double pairs = 0;   ///< query and key, each that one sees
+  double cells = 0;   ///< pairs computed in blocks of 64 queries, empty ones included
+  double blocks = 0;  ///< of 64 queries, at least
+  double spans = 0;   ///< looked at
+  double keys = 0;    ///< read, each span once
+  double looks = 0;   ///< rows of all tiles: what planning goes over
+};
+
+/// `group`: query heads that share a key/value head.
+StepCounts count_step(const StepBatch& batch, int32_t group);
 
 /// Matrix products of one size over the number of rows: the share of the roofline that they reach.
 struct ShareCurve {
@@ -17,7 +35,7 @@ struct ShareCurve {
   double at(double log_of_rows) const;
 };
 
-/// How long steps take on a device: a roofline with the efficiencies that a calibration found. It knows
+/// How long steps take on a device: a roofline with the efficiencies that a profile found. It knows
 /// nothing of methods or workloads.
 struct DeviceModel {
   double peak_flops = 0;            ///< the best rate of products that was seen
@@ -48,12 +66,12 @@ struct DeviceModel {
   double error =
       0;  ///< nine of ten steps that the curves do not come from are no further off than this share
 
-  int32_t fewest_layers = 0, most_layers = 0;  ///< of the calibrated shapes; 0: unknown
+  int32_t fewest_layers = 0, most_layers = 0;  ///< of the profiled shapes; 0: unknown
 
-  /// How many times smaller or larger than the calibrated shapes a model is, in weights of a layer or in
+  /// How many times smaller or larger than the profiled shapes a model is, in weights of a layer or in
   /// layers.
   double distance(const ModelConfig& config) const;
-  /// The error for the model, from that `near` the calibrated shapes: beyond four times it grows, for nothing
+  /// The error for the model, from that `near` the profiled shapes: beyond four times it grows, for nothing
   /// was measured there.
   double widened(double near, const ModelConfig& config) const;
 
@@ -62,11 +80,41 @@ struct DeviceModel {
   double rest_seconds(const ModelConfig& config, const StepCounts& counts) const;
   double host_seconds(const StepCounts& counts) const;
 
-  /// The same efficiencies on a device with other peaks.
+  /// These efficiencies on a device with other peaks.
   DeviceModel scaled(double flops, double bandwidth) const;
 };
 
-/// Finds the curves. Refuses a calibration that has too few steps for them.
-DeviceModel fit_device(const Calibration& calibration);
+/// Finds the curves. Refuses a profile that has too few steps for them.
+DeviceModel fit_device(const DeviceProfile& profile);
+
+/// What steps are predicted to take, summed as an engine runs them. Where a backend takes two steps at once
+/// the host's work on one passes while the other runs.
+class PredictedTime final : public StepObserver {
+ public:
+  PredictedTime(const ModelConfig& config, const DeviceModel& device) : config_(config), device_(device) {}
+
+  /// Costs microseconds.
+  void start(const StepBatch& batch) override;
+  void finish() override;
+
+  double seconds() const { return now_; }                 ///< until the last step was finished
+  const StageSeconds& stages() const { return stages_; }  ///< seconds of the device
+  double decode_seconds() const { return decode_; }       ///< seconds of decode tokens, without picks
+  double host_seconds() const { return std::max(0.0, now_ - stages_.total()); }  ///< while the device waited
+
+ private:
+  ModelConfig config_;
+  DeviceModel device_;
+  StageSeconds stages_;
+  double decode_ = 0;
+  double now_ = 0, busy_until_ = 0;
+  std::deque<double> ends_;  ///< of the steps in flight
+};
+
+/// Non-negative numbers, from `start` on, for which `loss` is least: one after the other is made larger,
+/// or smaller by ever smaller factors, and made zero where that is better still. For a handful of numbers and
+/// a smooth loss.
+std::vector<double> least(std::vector<double> start,
+                          const std::function<double(const std::vector<double>&)>& loss);
 
 }  // namespace sheaf

@@ -1,10 +1,12 @@
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "core/estimate/simulate.h"
+#include "core/plan/planner.h"
 
 namespace sheaf {
 
@@ -79,12 +81,82 @@ struct Estimate {
   double per_thousand(double usd) const { return usd / static_cast<double>(rows) * 1000; }
 };
 
-/// What would make room for a row whose keys and values do not fit.
+/// What to change for a row whose keys and values do not fit.
 std::string memory_advice(const EstimateCase& asked);
 
 /// Said where weights do not fit but packed ones would; else nothing.
 std::string packed_advice(EstimateCase asked);
 
 Estimate estimate(const EstimateCase& asked, const SampledRecords& records);
+
+constexpr int64_t kFewRecords = 16;  ///< a sample of fewer says little
+
+struct PackingRules {
+  int32_t window = 512;  ///< records planned together
+  TooLong too_long = TooLong::refuse;
+};
+
+/// The prompts of the records, by the planner of a run.
+PlannedRecords plan_records(std::span<const ReadyRecord> records, const EstimateCase& asked,
+                            const MemoryPlan& memory, const PackingRules& rules);
+
+/// So many records: the given ones again and again, each time about other documents.
+std::vector<ReadyRecord> repeat_records(std::span<const ReadyRecord> records, int64_t count, int32_t vocab);
+
+/// How far the mean cost of the records may be from that of `whole` records, as a share that nine in ten
+/// samples keep to: by how much sixteen runs of them differ in tokens. Of fewer records than that at least
+/// what a usual spread leaves open. `answer_tokens`: of an answer that may be of any length.
+double sampling_error(std::span<const ReadyRecord> records, int64_t whole, const EstimateCase& asked,
+                      const PackingRules& rules, int32_t answer_tokens);
+
+/// What of a case decides how its work is cut.
+struct Packing {
+  int32_t documents = 0, prompt_tokens = 0, tokens_per_step = 0;
+  bool operator==(const Packing&) const = default;
+};
+
+/// Settings with which the work is done soonest.
+struct BestPacking {
+  Packing packing;
+  double work_seconds = 0;
+  int32_t tried = 0;  ///< settings that were compared
+};
+
+/// Looks through a grid of documents a prompt, tokens a prompt and rows a step, as far as memory goes. What
+/// was asked stays where nothing is better by half a percent. Fewer are tried, on fewer rows, where answers
+/// are long. `as_asked`: seconds of work with what was asked.
+BestPacking find_best_packing(const EstimateCase& asked, const SampledRecords& rows, double as_asked);
+
+/// The GPUs of the list that hold the model, for a message about one that does not.
+std::string fitting_devices(EstimateCase asked, const HardwareList& list);
+
+/// The line about it: what to change and what that saves.
+std::string best_text(const EstimateCase& asked, const Estimate& each, const BestPacking& best);
+nlohmann::ordered_json best_json(const BestPacking& best);
+
+// What is assumed of a cluster; each stands beside the figure that it moves.
+constexpr double kTaskSeconds = 10;      ///< until a scheduler has started a task
+constexpr double kStoreRate = 12.5e9;    ///< bytes per second that an object store gives to all devices
+constexpr double kFailureHours = 50000;  ///< of a device between two failures, as in Llama 3's training
+constexpr double kAwaySeconds = 600;     ///< until a device that failed is back
+
+/// A job as an array of shards.
+struct ShardsEstimate {
+  int32_t shards = 0, devices = 0;
+  int64_t rounds = 0;        ///< shards that the busiest device takes, one after the other
+  double shard_seconds = 0;  ///< work of one shard
+  double load_seconds = 0;   ///< to load the model where all devices do at once
+  double seconds = 0;        ///< until the last row
+  double work_share = 0;     ///< of the paid device time
+  double failures = 0;       ///< expected
+  double failure_cost = 0;   ///< device seconds that each costs
+  double usd = 0;            ///< with all devices paid until the last row
+};
+
+/// `records` as estimate() takes them. Refuses more shards than records.
+ShardsEstimate estimate_shards(const EstimateCase& asked, const SampledRecords& records, int32_t shards);
+
+std::string shards_text(const ShardsEstimate& all);
+nlohmann::ordered_json shards_json(const ShardsEstimate& all);
 
 }  // namespace sheaf

@@ -1,9 +1,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "core/estimate/estimate_head.h"
 #include "core/estimate/sweep.h"
-#include "core/methods/builder.h"
 #include "core/methods/method.h"
 #include "core/text/format.h"
 #include "core/text/printable.h"

@@ -3,7 +3,6 @@
 
 #include "core/base/error.h"
 #include "core/estimate/device_model.h"
-#include "core/estimate/search.h"
 #include "core/model/footprint.h"
 #include "core/model/shapes.h"
 
@@ -31,8 +30,8 @@ struct Timed {
 
 class Fit {
  public:
-  explicit Fit(const Calibration& calibration) {
-    for (const Measurement& measured : calibration.measurements) {
+  explicit Fit(const DeviceProfile& profile) {
+    for (const Measurement& measured : profile.measurements) {
       Point point{&measured, shape_by_name(measured.shape), {}};
       point.counts =
           count_step(make_probe_batch(measured.probe, kPageSize), point.config.heads / point.config.kv_heads);
@@ -46,8 +45,8 @@ class Fit {
         outputs_.push_back({point.output_weights(), point.counts.picks, point.measured->device.pick});
     }
     if (layers_.size() < 4 || outputs_.empty())
-      refuse("the calibration of {} has too few plain steps; write it again with sheaf bench --calibrate",
-             calibration.backend);
+      refuse("the profile of {} has too few plain steps; write it again with sheaf bench --profile",
+             profile.backend);
   }
 
   DeviceModel run() {
@@ -98,42 +97,49 @@ class Fit {
     return sum;
   }
 
+  /// Finds the numbers that `set` takes, from `start` on, for which `loss` is least.
+  template <class Set, class Loss>
+  static void fit(const std::vector<double>& start, const Set& set, const Loss& loss) {
+    set(least(start, [&](const std::vector<double>& values) {
+      set(values);
+      return loss();
+    }));
+  }
+
   void fit_attention() {
-    const auto set = [&](const std::vector<double>& values) {
-      model_.attention = {values[0], values[1], values[2], values[3], values[4], values[5]};
-    };
     const double flop = 1 / model_.peak_flops;
-    set(least({1e-5, 1e-8, 1e-9, 4 * flop, 2 * flop, 1 / model_.peak_weights},
-              [&](const std::vector<double>& values) {
-                set(values);
-                return loss(&StageSeconds::attention, &DeviceModel::attention_seconds);
-              }));
+    fit(
+        {1e-5, 1e-8, 1e-9, 4 * flop, 2 * flop, 1 / model_.peak_weights},
+        [&](const std::vector<double>& v) { model_.attention = {v[0], v[1], v[2], v[3], v[4], v[5]}; },
+        [&] { return loss(&StageSeconds::attention, &DeviceModel::attention_seconds); });
   }
 
   void fit_rest() {
     if (std::ranges::none_of(points_, [&](const Point& p) { return p.measured->device.rest > 0; })) return;
-    const auto set = [&](const std::vector<double>& values) {
-      model_.rest = {values[0], values[1], values[2]};
-    };
-    set(least({1e-6, 1e-10, 6 / model_.peak_weights}, [&](const std::vector<double>& values) {
-      set(values);
-      return loss(&StageSeconds::rest, &DeviceModel::rest_seconds);
-    }));
+    fit(
+        {1e-6, 1e-10, 6 / model_.peak_weights},
+        [&](const std::vector<double>& v) {
+          model_.rest = {v[0], v[1], v[2]};
+        },
+        [&] { return loss(&StageSeconds::rest, &DeviceModel::rest_seconds); });
   }
 
   void fit_host() {
     if (std::ranges::none_of(points_, [](const Point& p) { return p.measured->host > 0; })) return;
-    const auto set = [&](const std::vector<double>& v) { model_.host = {v[0], v[1], v[2]}; };
-    set(least({1e-4, 1e-8, 1e-8}, [&](const std::vector<double>& values) {
-      set(values);
-      double sum = 0;
-      for (const Point& point : points_) {
-        if (!(point.measured->host > 0)) continue;
-        const double off = std::log(model_.host_seconds(point.counts) / point.measured->host);
-        sum += off * off;
-      }
-      return sum;
-    }));
+    fit(
+        {1e-4, 1e-8, 1e-8},
+        [&](const std::vector<double>& v) {
+          model_.host = {v[0], v[1], v[2]};
+        },
+        [&] {
+          double sum = 0;
+          for (const Point& point : points_) {
+            if (!(point.measured->host > 0)) continue;
+            const double off = std::log(model_.host_seconds(point.counts) / point.measured->host);
+            sum += off * off;
+          }
+          return sum;
+        });
   }
 
   double error() const {
@@ -152,8 +158,34 @@ class Fit {
 
 }  // namespace
 
-DeviceModel fit_device(const Calibration& calibration) {
-  return Fit(calibration).run();
+std::vector<double> least(std::vector<double> start,
+                          const std::function<double(const std::vector<double>&)>& loss) {
+  std::vector<double> best = std::move(start);
+  double least_loss = loss(best);
+  auto better = [&](size_t i, double value) {
+    std::vector<double> tried = best;
+    tried[i] = value;
+    const double loss_there = loss(tried);
+    if (!(loss_there < least_loss)) return false;
+    least_loss = loss_there;
+    best = std::move(tried);
+    return true;
+  };
+  for (const double factor : {8.0, 3.0, 1.7, 1.3, 1.1, 1.03, 1.01}) {
+    bool moved = true;
+    for (int round = 0; moved && round < 200; ++round) {
+      moved = false;
+      for (size_t i = 0; i < best.size(); ++i) {
+        if (better(i, best[i] * factor) || better(i, best[i] / factor)) moved = true;
+      }
+    }
+  }
+  for (size_t i = 0; i < best.size(); ++i) better(i, 0);
+  return best;
+}
+
+DeviceModel fit_device(const DeviceProfile& profile) {
+  return Fit(profile).run();
 }
 
 }  // namespace sheaf

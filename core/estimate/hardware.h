@@ -43,7 +43,7 @@ struct Hardware {
 
   std::string measured_on;  ///< the device whose efficiencies these are
   std::string measured;     ///< when
-  bool borrowed = false;    ///< they are another device's
+  bool borrowed = false;    ///< the efficiencies are another device's
   DeviceModel device;
   double error = 0;                       ///< of an estimate, as a share
   Precision precision = Precision::bf16;  ///< what it was measured in

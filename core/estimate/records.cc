@@ -1,10 +1,9 @@
-#include "core/estimate/records.h"
-
 #include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "core/base/error.h"
+#include "core/estimate/estimate.h"
 #include "core/methods/method.h"
 #include "core/model/footprint.h"
 
@@ -39,8 +38,9 @@ double tokens_of(std::span<const ReadyRecord> records, const EstimateCase& asked
       document = std::min(document, static_cast<size_t>(asked.config.context));
     if (shared && (!parts.documents.empty() || seen.insert(&parts.document).second)) tokens += document;
     for (const QuestionParts& question : parts.questions()) {
-      int32_t answer = question.allowed ? question.allowed->longest() - 1 : question.max_tokens;
-      if (!question.allowed && answer_tokens > 0) answer = std::min(answer, answer_tokens);
+      const AnswerTrie* list = question.list();
+      int32_t answer = list ? list->longest() - 1 : question.max_tokens;
+      if (!list && answer_tokens > 0) answer = std::min(answer, answer_tokens);
       tokens += chains * (question.tokens.size() + static_cast<size_t>(answer));
       if (!shared) tokens += parts.bin->instruction.size() + document;
     }

@@ -1,10 +1,7 @@
-#include "core/estimate/shards.h"
-
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "core/base/error.h"
-#include "core/estimate/sweep.h"
+#include "core/estimate/estimate.h"
 #include "core/text/format.h"
 
 namespace sheaf {

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
+#include "core/engine/backend.h"
 #include "core/engine/engine.h"
-#include "core/job/cpu_precision.h"
 #include "core/model/shapes.h"
-#include "core/plan/counting_backend.h"
 
 namespace sheaf {
 namespace {
@@ -55,7 +53,7 @@ void plan_gpu_weights(const EstimateCase& asked, MemoryPlan& plan) {
   plan.weights = bytes * layers + 2 * (parameters(config) - layers);
   const bool smaller = asked.stored_bits > 0 && asked.stored_bits < 8 * bytes;
   plan.packed = asked.weights == WeightStorage::packed ||
-                (asked.weights == WeightStorage::automatic && smaller && plan.weights > plan.room);
+                (asked.weights == WeightStorage::automatic && smaller && plan.weights > plan.usable);
   if (!plan.packed) return;
   const double stored = (asked.stored_bits > 0 ? asked.stored_bits : kAssumedBits) / 8;
   // Gate and up are the largest matrices, one of which is expanded at a time.
@@ -74,27 +72,27 @@ MemoryPlan plan_memory(const EstimateCase& asked) {
   MemoryPlan plan;
   const bool fp8_keys = asked.engine.kv_dtype == KvPrecision::fp8;
   const Footprint footprint =
-      hardware.gpu ? cuda_footprint(config, fp8_keys) : cpu_footprint(config, cpu_precision(hardware.wanted));
+      hardware.gpu ? cuda_footprint(config, fp8_keys) : cpu_footprint(config, hardware.wanted);
   plan.kv_bytes_per_token = footprint.kv_bytes_per_token;
   plan.tokens_per_step =
       asked.engine.tokens_per_step > 0 ? asked.engine.tokens_per_step : footprint.preferred_tokens;
   if (hardware.gpu) {
-    plan.room = hardware.memory - kContext;
+    plan.usable = hardware.memory - kContext;
     plan_gpu_weights(asked, plan);
     plan.activations = static_cast<double>(cuda_step_bytes(
         config, plan.tokens_per_step, std::min(plan.tokens_per_step, kCudaPicksAtOnce), fp8_keys));
     plan.pool =
-        static_cast<double>(cuda_pool_bytes(static_cast<int64_t>(std::max(0.0, plan.room - plan.weights))));
-  } else {                                  // the weights packed anew; the embedding stays as it is
-    constexpr double kBytes[] = {4, 2, 1};  // of a weight, by precision
-    plan.weights = kBytes[static_cast<size_t>(cpu_precision(hardware.wanted))] * parameters(config);
+        static_cast<double>(cuda_pool_bytes(static_cast<int64_t>(std::max(0.0, plan.usable - plan.weights))));
+  } else {  // the weights packed anew; the embedding stays as it is
+    const double bytes = hardware.wanted == Precision::int8 ? 1 : hardware.wanted == Precision::int16 ? 2 : 4;
+    plan.weights = bytes * parameters(config);
     plan.activations = static_cast<double>(cpu_step_bytes(config, plan.tokens_per_step));
-    plan.room = hardware.memory;
+    plan.usable = hardware.memory;
     plan.pool = static_cast<double>(cpu_pool_bytes(static_cast<int64_t>(hardware.memory)));
   }
   if (asked.engine.kv_memory_gb > 0)
     plan.pool = asked.engine.kv_memory_gb * static_cast<double>(int64_t{1} << 30);
-  plan.pool = std::max(0.0, std::min(plan.pool, plan.room - plan.weights - plan.activations / 4));
+  plan.pool = std::max(0.0, std::min(plan.pool, plan.usable - plan.weights - plan.activations / 4));
   const double pages = plan.pool / (static_cast<double>(plan.kv_bytes_per_token) * kPageSize);
   plan.pages = static_cast<int32_t>(std::clamp(pages, 1.0, static_cast<double>(INT32_MAX / kPageSize)));
   return plan;

@@ -1,11 +1,7 @@
 #pragma once
-#include <cstdint>
-#include <string>
-#include <vector>
 
 #include "core/engine/engine_stats.h"
 #include "core/estimate/hardware.h"
-#include "core/estimate/predict.h"
 #include "core/job/job.h"
 #include "core/segments/stack.h"
 
@@ -32,17 +28,17 @@ struct EstimateCase {
 /// What lies in a device's memory, in bytes.
 struct MemoryPlan {
   double weights = 0;
-  bool packed = false;        ///< they stay as the file has them
-  double expand_seconds = 0;  ///< what that adds to a step
+  bool packed = false;        ///< weights stay as the file has them
+  double expand_seconds = 0;  ///< time that expanding packed weights adds to a step
   double activations = 0;     ///< of a step
   double pool = 0;            ///< of keys and values
-  double room = 0;            ///< what the device has
+  double usable = 0;          ///< memory that the device has for a job
   int64_t kv_bytes_per_token = 0;
   int32_t tokens_per_step = 0;
   int32_t pages = 0;
 
   /// A quarter of a step must fit beside the weights and some keys: the engine makes steps smaller.
-  bool fits() const { return weights + activations / 4 + 1e9 / 8 < room; }
+  bool fits() const { return weights + activations / 4 + 1e9 / 8 < usable; }
 };
 
 MemoryPlan plan_memory(const EstimateCase& asked);

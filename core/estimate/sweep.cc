@@ -36,37 +36,26 @@ const NumberKey kNumbers[] = {
     {"devices", 1, [](EstimateCase& target) -> int32_t& { return target.cost.devices; }},
 };
 
-/// Changes cases by keys of sweeps.
-class CaseMaker {
- public:
-  CaseMaker(const HardwareList& hardware, const ModelReader& read_model)
-      : hardware_(hardware), read_model_(read_model) {}
-
-  void apply(EstimateCase& target, const SweepAxis& axis, const std::string& value) {
-    const std::string& key = axis.key;
-    if (key == "method") {
-      if (const auto names = method_names(); std::ranges::find(names, value) == names.end())
-        refuse("{}: unknown method \"{}\"; use one of {}", axis.from, value, fmt::join(names, ", "));
-      target.method.name = value;
-    } else if (key == "model") {
-      target.model = value;
-      auto found = models_.find(value);
-      if (found == models_.end()) found = models_.emplace(value, read_model_(value)).first;
-      target.config = found->second.config;
-      target.stored_bits = found->second.stored_bits;
-    } else if (key == "hardware") {
-      target.hardware = &hardware_.find(value, axis.from);
-    } else {
-      const NumberKey& number = *std::ranges::find(kNumbers, key, &NumberKey::name);
-      number.in(target) = whole_number(axis.from, value, number.least);
-    }
+/// Sets a key of a sweep. `read_model` is asked once for each model, and `models` keeps what it said.
+void apply(EstimateCase& target, const SweepAxis& axis, const std::string& value,
+           const HardwareList& hardware, const ModelReader& read_model,
+           std::map<std::string, DescribedModel>& models) {
+  if (axis.key == "method") {
+    if (const auto names = method_names(); std::ranges::find(names, value) == names.end())
+      refuse("{}: unknown method \"{}\"; use one of {}", axis.from, value, fmt::join(names, ", "));
+    target.method.name = value;
+  } else if (axis.key == "model") {
+    if (!models.contains(value)) models[value] = read_model(value);
+    target.model = value;
+    target.config = models[value].config;
+    target.stored_bits = models[value].stored_bits;
+  } else if (axis.key == "hardware") {
+    target.hardware = &hardware.find(value, axis.from);
+  } else {
+    const NumberKey& number = *std::ranges::find(kNumbers, axis.key, &NumberKey::name);
+    number.in(target) = whole_number(axis.from, value, number.least);
   }
-
- private:
-  const HardwareList& hardware_;
-  const ModelReader& read_model_;
-  std::map<std::string, DescribedModel> models_;
-};
+}
 
 /// A table of nothing helps nobody.
 [[noreturn]] void refuse_all_cases(const std::vector<SweepRow>& rows) {
@@ -127,7 +116,7 @@ std::vector<SweepRow> sweep(const EstimateCase& base, const SampledRecords& samp
       axes, [](const SweepAxis& axis) { return axis.key == "hardware" && axis.values.size() > 1; });
   EstimateCase first = base;
   if (several && base.cost.hardware.empty()) first.cost.usd_per_hour = 0;
-  CaseMaker maker(hardware, read_model);
+  std::map<std::string, DescribedModel> models;
   std::vector<SweepRow> rows(count);
   for (size_t r = 0; r < count; ++r) {
     rows[r].asked = first;
@@ -136,7 +125,7 @@ std::vector<SweepRow> sweep(const EstimateCase& base, const SampledRecords& samp
       size /= axis.values.size();
       rows[r].values.push_back(axis.values[rest / size]);
       rest %= size;
-      maker.apply(rows[r].asked, axis, rows[r].values.back());
+      apply(rows[r].asked, axis, rows[r].values.back(), hardware, read_model, models);
     }
   }
   ThreadPool threads(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));

@@ -1,9 +1,5 @@
 #pragma once
-#include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "core/estimate/estimate.h"
 #include "core/estimate/hardware.h"
@@ -34,12 +30,32 @@ std::vector<SweepRow> sweep(const EstimateCase& base, const SampledRecords& samp
                             const HardwareList& hardware, const std::vector<SweepAxis>& axes, double within,
                             const ModelReader& read_model);
 
+/// What an estimate is of, and how old its prices are: the first thing that a reader needs.
+struct EstimateHead {
+  std::string job;    ///< empty: no job
+  std::string model;  ///< empty: models are compared
+  int64_t rows = 0;
+  std::chrono::year_month_day today;
+  const HardwareList* hardware = nullptr;
+
+  int32_t price_months() const { return hardware->price_months(today.year() / today.month()); }
+  std::string prices_name() const;  ///< "list prices of 2025-07"
+  /// "list prices of 2025-07, 16 months old".
+  std::string prices_text() const;
+  /// What to do about prices past six months; empty: they are newer.
+  std::string warning() const;
+  std::string text() const;
+  std::string html(const std::vector<SweepRow>& sweep) const;
+};
+
 /// A table, and bars of how fast each is; as a page also with lines of the speed over an axis of numbers, or
 /// with larger bars where there is none.
 std::string sweep_text(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows);
-struct EstimateHead;
 std::string sweep_html(const EstimateHead& head, const std::vector<SweepAxis>& axes,
                        const std::vector<SweepRow>& rows, const std::vector<std::string>& notes);
+/// `notes` and what the estimates of the rows rest on, each with the devices that it is true of.
+std::vector<std::string> sweep_notes(std::vector<std::string> notes, const std::vector<SweepRow>& rows,
+                                     double job_usd_per_hour);
 nlohmann::ordered_json sweep_json(const std::vector<SweepRow>& rows, const std::vector<std::string>& notes);
 
 /// The keys that a sweep may have.

@@ -7,6 +7,7 @@
 #include "core/report/report_html.h"
 #include "core/report/svg_plot.h"
 #include "core/text/printable.h"
+#include "core/text/utf8.h"
 #include "core/text/wrap.h"
 
 namespace sheaf {
@@ -15,10 +16,6 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr const char* kCut = "…";
-
-bool inside_character(const std::string& text, size_t at) {
-  return at < text.size() && (static_cast<uint8_t>(text[at]) & 0xC0U) == 0x80;
-}
 
 /// "right ✓", "f1 66.7": a share of the whole, or a mark for all or nothing of it.
 std::string score_text(const std::string& name, double value) {
@@ -68,8 +65,8 @@ std::string excerpt(const std::string& text, const std::vector<std::string>& wan
     break;
   }
   size_t end = begin + bytes;
-  while (inside_character(text, begin)) ++begin;
-  while (inside_character(text, end)) --end;
+  while (begin < text.size() && inside_character(text[begin])) ++begin;
+  while (end < text.size() && inside_character(text[end])) --end;
   return (begin > 0 ? kCut : "") + text.substr(begin, end - begin) + (end < text.size() ? kCut : "");
 }
 

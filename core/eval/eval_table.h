@@ -3,6 +3,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,12 +37,21 @@ struct EvalRow {
   double best = 1;            ///< what the value is at best
   double usd_per_hour = 0;    ///< of all devices; 0: not known
   EvalFigures own;
-  std::optional<double> predicted;   ///< throughput, as the device's calibration has it
+  std::optional<double> predicted;   ///< throughput, as the device's profile has it
   std::optional<Interval> interval;  ///< of the quality, 95 %
   std::optional<double> p_value;     ///< of the quality's difference from the baseline
   EvalFigures paper;
   EvalDigits paper_digits;  ///< by the figure's name in JSON
 };
+
+/// One of the figures, for all that lists them.
+struct EvalFigure {
+  const char* name;  ///< in files
+  const char* title;
+  std::optional<double> EvalFigures::*figure;
+  std::string (*show)(const EvalRow& row, double value);
+};
+std::span<const EvalFigure> eval_figures();
 
 struct EvalTable {
   std::string name, baseline;

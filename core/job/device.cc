@@ -3,6 +3,7 @@
 #include <charconv>
 #include <fmt/ranges.h>
 #include <optional>
+#include <ranges>
 
 #include "core/base/error.h"
 #include "core/text/spelling.h"
@@ -23,14 +24,12 @@ std::optional<int32_t> read_number(std::string_view text) {
 /// "0,2,5"; empty where it is none.
 std::vector<int32_t> read_numbers(std::string_view text) {
   std::vector<int32_t> numbers;
-  while (true) {
-    const size_t comma = text.find(',');
-    const std::optional<int32_t> number = read_number(text.substr(0, comma));
+  for (const auto part : std::views::split(text, ',')) {
+    const std::optional<int32_t> number = read_number({part.begin(), part.end()});
     if (!number || numbers.size() == kMostEngines) return {};
     numbers.push_back(*number);
-    if (comma == std::string_view::npos) return numbers;
-    text.remove_prefix(comma + 1);
   }
+  return numbers;
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ struct Job {
       std::vector<std::string> files;  ///< sorted
     };
     /// Files of the corpus, listed once so that the rows and the fingerprint of a run are of the same ones
-    /// (io/corpus/corpus_files.h); no key of the file.
+    /// (io/corpus/corpus.h); no key of the file.
     std::shared_ptr<const Listing> listing;
   } input;
 

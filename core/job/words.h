@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/model/weight_storage.h"
-#include "core/segments/aggregate.h"
+#include "core/model/precision.h"
+#include "core/segments/stack.h"
 
 namespace sheaf {
 
@@ -100,19 +100,6 @@ enum class Stacking : uint8_t { isolated, joint };
 template <>
 inline constexpr std::string_view kWords<Stacking>[] = {"isolated", "joint"};
 
-/// What weights are computed as: fp32 and whole numbers on the CPU only, bf16 and FP8 on a GPU only.
-enum class Precision : uint8_t { automatic, f32, int16, int8, bf16, fp8 };
-template <>
-inline constexpr std::string_view kWords<Precision>[] = {"auto", "f32", "int16", "int8", "bf16", "fp8"};
-constexpr bool only_on_gpu(Precision precision) {
-  return precision == Precision::bf16 || precision == Precision::fp8;
-}
-
-/// What keys and values are kept as: as the engine has them, or e4m3 (GPU only).
-enum class KvPrecision : uint8_t { automatic, fp8 };
-template <>
-inline constexpr std::string_view kWords<KvPrecision>[] = {"auto", "fp8"};
-
 /// How the CPU computes: quick, or as the plain fp32 definition.
 enum class CpuKernels : uint8_t { automatic, reference };
 template <>
@@ -133,6 +120,12 @@ constexpr std::string_view rows_ending(OutputFormat format) {
 }
 
 // Enums of other folders.
+
+template <>
+inline constexpr std::string_view kWords<Precision>[] = {"auto", "f32", "int16", "int8", "bf16", "fp8"};
+
+template <>
+inline constexpr std::string_view kWords<KvPrecision>[] = {"auto", "fp8"};
 
 template <>
 inline constexpr std::string_view kWords<WeightStorage>[] = {"auto", "expanded", "packed"};

@@ -1,5 +1,5 @@
 #include "core/base/random_stream.h"
-#include "core/methods/builder.h"
+#include "core/methods/method.h"
 
 namespace sheaf {
 namespace {
@@ -45,8 +45,7 @@ class LastPrompt final : public NextRound {
   template <class Document>
   Stack make(const Document& document) const {
     std::vector<RecordParts> records;
-    for (size_t q = 0; q < record_.questions().size(); ++q) {
-      if (!record_.asks(q)) continue;
+    for (const size_t q : record_.asked()) {
       if (records.empty() || record_.findings->index(q) > 0) {
         RecordParts& record = records.emplace_back(record_);
         record.document = document(records.size() - 1);
@@ -64,52 +63,32 @@ class LastPrompt final : public NextRound {
   bool shared_;
 };
 
-/// The prompts of one record's documents, nothing or all of what they have in common shared.
-class FirstRound {
- public:
-  FirstRound(Stack& stack, const RecordParts& record, bool shared)
-      : stack_(stack), record_(record), shared_(shared) {
-    if (!shared) return;
-    const SegmentId instruction = stack.add({Role::instruction, record.findings->instruction, 0, {}, true});
-    for (const DocumentParts& document : record.documents)
-      chains_.push_back(
-          {{instruction},
-           {stack.add(
-               {Role::document, document.tokens, stack.end_position(instruction), {{instruction}}, true})}});
+/// Asks for a finding: a question about one document. `chain`: what the prompt sees of instruction and
+/// document; nothing: it holds them itself.
+void ask(Stack& stack, const RecordParts& record, size_t question, size_t document,
+         std::vector<Sight> chain) {
+  const FindingParts& findings = *record.findings;
+  const QuestionParts& asked = findings.asked[question];
+  const Tokens& text = record.documents[document].tokens;
+  Slot slot;
+  if (chain.empty()) {
+    Tokens tokens = findings.instruction;
+    append(tokens, text);
+    append(tokens, asked.tokens);
+    slot.prompt = stack.add({Role::question, std::move(tokens), 0, {}, false});
+  } else {
+    slot.prompt = stack.add_after(std::move(chain), Role::question, asked.tokens);
   }
-
-  void ask(size_t question, size_t document) {
-    const QuestionParts& asked = record_.findings->asked[question];
-    const Tokens& text = record_.documents[document].tokens;
-    Segment prompt;
-    prompt.role = Role::question;
-    if (shared_) {
-      prompt.sees = chains_[document];
-      prompt.first_position = stack_.end_position(prompt.sees.back().segment);
-    } else {
-      prompt.tokens = record_.findings->instruction;
-      append(prompt.tokens, text);
-    }
-    append(prompt.tokens, asked.tokens);
-    Slot slot;
-    slot.prompt = slot.answer = stack_.add(std::move(prompt));
-    slot.max_tokens = asked.max_tokens;
-    slot.stop = asked.stop;
-    // None of the streams of the record's answers (make_slot).
-    slot.stream = mix(mix(record_.stream, ~uint64_t{question}), document);
-    slot.record = record_.record;
-    slot.question = static_cast<int32_t>(question);
-    slot.alone_tokens =
-        static_cast<int32_t>(record_.findings->instruction.size() + text.size() + asked.tokens.size());
-    stack_.slots.push_back(std::move(slot));
-  }
-
- private:
-  Stack& stack_;
-  const RecordParts& record_;
-  bool shared_;
-  std::vector<std::vector<Sight>> chains_;  ///< what is asked about each document sees
-};
+  slot.answer = slot.prompt;
+  slot.max_tokens = asked.max_tokens;
+  slot.stop = asked.stop;
+  // None of the streams of the record's answers (make_slot).
+  slot.stream = mix(mix(record.stream, ~uint64_t{question}), document);
+  slot.record = record.record;
+  slot.question = static_cast<int32_t>(question);
+  slot.alone_tokens = static_cast<int32_t>(findings.instruction.size() + text.size() + asked.tokens.size());
+  stack.slots.push_back(std::move(slot));
+}
 
 }  // namespace
 
@@ -117,11 +96,16 @@ void build_map_reduce(std::span<const RecordParts> records, bool shared, std::ve
   for (const RecordParts& record : records) {
     check_chains(record, "map-reduce");
     Stack& stack = out.emplace_back();
-    FirstRound round(stack, record, shared);
-    for (size_t q = 0; q < record.questions().size(); ++q) {
-      if (!record.asks(q)) continue;
-      for (size_t document = 0; document < record.documents.size(); ++document)
-        round.ask(record.findings->index(q), document);
+    std::vector<std::vector<Sight>> chains(record.documents.size());
+    if (shared) {
+      const SegmentId instruction = stack.add({Role::instruction, record.findings->instruction, 0, {}, true});
+      for (size_t i = 0; i < chains.size(); ++i)
+        chains[i] = {{instruction},
+                     {stack.add_after({{instruction}}, Role::document, record.documents[i].tokens, true)}};
+    }
+    for (const size_t q : record.asked()) {
+      for (size_t document = 0; document < chains.size(); ++document)
+        ask(stack, record, record.findings->index(q), document, chains[document]);
       if (record.findings->asked.size() == 1) break;
     }
     stack.next = std::make_shared<LastPrompt>(record, shared);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/task/choices.h"
+#include "core/task/prompt_text.h"
 
 namespace sheaf {
 namespace {
@@ -13,19 +13,25 @@ using Records = std::span<const RecordParts>;
 constexpr std::string_view kShortenLongest =
     "shorten its longest document, or use a model with a longer context";
 
-Builder separate(const Job::Method&) {
+constexpr std::string_view kShortenFindings =
+    "shorten its longest document, lower method.finding_tokens or input.top_documents, or use a model with a "
+    "longer context";
+
+Builder separate(const Job::Method&, bool) {
   return {1, build_separate};
 }
 
-Builder prefix(const Job::Method&) {
-  return {1, build_prefix};
+Builder prefix(const Job::Method&, bool shared) {
+  return {1, shared ? build_prefix : build_separate};
 }
 
-Builder tree(const Job::Method& method) {
+Builder tree(const Job::Method& method, bool shared) {
+  if (!shared) return {1, build_separate};
   return {find_method(method.name).takes_documents ? method.documents : 1, build_tree};
 }
 
-Builder skeleton(const Job::Method& method) {
+Builder skeleton(const Job::Method& method, bool shared) {
+  if (!shared) return {1, build_separate};
   const bool joint = method.stacking == Stacking::joint;
   Builder builder{method.documents, joint ? build_joint_tree : build_tree};
   if (method.values == ValueSight::positional) {
@@ -39,51 +45,20 @@ Builder skeleton(const Job::Method& method) {
   return builder;
 }
 
-Builder fused(const Job::Method& method, bool shared) {
-  Builder builder{
-      1, [=](Records records, std::vector<Stack>& out) { build_pced(records, method, shared, out); }};
-  builder.advice = kShortenLongest;
-  return builder;
+Builder fused_chains(const Job::Method& method, bool shared) {
+  return {
+      .build = [=](Records records, std::vector<Stack>& out) { build_pced(records, method, shared, out); },
+      .advice = kShortenLongest};
 }
 
-Builder shared_chains(const Job::Method& method) {
-  return fused(method, true);
+Builder documents_abreast(const Job::Method&, bool shared) {
+  return {.build = [=](Records records, std::vector<Stack>& out) { build_ape(records, shared, out); },
+          .advice = kShortenLongest};
 }
 
-Builder separate_chains(const Job::Method& method) {
-  return fused(method, false);
-}
-
-Builder parallel_documents(bool shared) {
-  Builder builder{1, [=](Records records, std::vector<Stack>& out) { build_ape(records, shared, out); }};
-  builder.advice = kShortenLongest;
-  return builder;
-}
-
-Builder shared_documents(const Job::Method&) {
-  return parallel_documents(true);
-}
-
-Builder own_documents(const Job::Method&) {
-  return parallel_documents(false);
-}
-
-Builder two_rounds(bool shared) {
-  Builder builder{1,
-                  [=](Records records, std::vector<Stack>& out) { build_map_reduce(records, shared, out); }};
-  builder.advice =
-      "shorten its longest document, lower method.finding_tokens or input.top_documents, or use a model with "
-      "a "
-      "longer context";
-  return builder;
-}
-
-Builder shared_rounds(const Job::Method&) {
-  return two_rounds(true);
-}
-
-Builder own_rounds(const Job::Method&) {
-  return two_rounds(false);
+Builder two_rounds(const Job::Method&, bool shared) {
+  return {.build = [=](Records records, std::vector<Stack>& out) { build_map_reduce(records, shared, out); },
+          .advice = kShortenFindings};
 }
 
 const std::vector<Method>& table() {
@@ -92,70 +67,57 @@ const std::vector<Method>& table() {
        .tasks = {TaskKind::extract},
        .wording = {.skeleton = true},
        .takes_documents = true,
-       .builder = skeleton,
-       .separate_builder = separate},
-      {.name = "ippd",
-       .tasks = {TaskKind::ask, TaskKind::chat},
-       .takes_documents = true,
-       .builder = tree,
-       .separate_builder = separate},
+       .builder = skeleton},
+      {.name = "ippd", .tasks = {TaskKind::ask, TaskKind::chat}, .takes_documents = true, .builder = tree},
       {.name = "parallel-prompting",
        .tasks = {TaskKind::ask},
        .wording = {.plain_text = true},
-       .builder = tree,
-       .separate_builder = separate},
+       .builder = tree},
       {.name = "standard",
        .tasks = {TaskKind::extract, TaskKind::ask, TaskKind::chat},
        .wording = {.answers = AnswerForm::object},
        .one_question = true,
        .shares = false,
        .packing = "one question per prompt",
-       .builder = separate,
-       .separate_builder = separate},
+       .builder = separate},
       {.name = "separate",
        .tasks = {TaskKind::extract, TaskKind::ask, TaskKind::chat},
        .one_question = true,
        .shares = false,
        .packing = "one question per prompt",
-       .builder = separate,
-       .separate_builder = separate},
+       .builder = separate},
       {.name = "prefix",
        .tasks = {TaskKind::extract, TaskKind::ask, TaskKind::chat},
        .wording = {.answers = AnswerForm::object},
        .one_question = true,
        .packing = "one question per prompt",
-       .builder = prefix,
-       .separate_builder = separate},
+       .builder = prefix},
       {.name = "pced",
        .tasks = {TaskKind::ask},
        .wording = {.one_by_one = true, .fused = true},
        .one_question = true,
        .packing = "one question per prompt, a chain for each document",
        .baseline = "one prompt per question and document",
-       .builder = shared_chains,
-       .separate_builder = separate_chains},
+       .builder = fused_chains},
       {.name = "ape",
        .tasks = {TaskKind::ask},
        .wording = {.one_by_one = true},
        .packing = "the documents of a record side by side, with all its questions",
        .baseline = "the same prompts with nothing shared",
-       .builder = shared_documents,
-       .separate_builder = own_documents},
+       .builder = documents_abreast},
       {.name = "map-reduce",
        .tasks = {TaskKind::ask},
        .wording = {.one_by_one = true, .findings = true},
        .packing = "a prompt for each document of a record, then one with what they gave",
        .baseline = "the same two rounds with one prompt per document and question",
-       .builder = shared_rounds,
-       .separate_builder = own_rounds},
+       .builder = two_rounds},
       {.name = "seqbatch",
        .tasks = {TaskKind::extract, TaskKind::ask},
        .wording = {.answers = AnswerForm::list},
        .one_question = true,
        .packing = "all questions of a document in one list, one list per prompt",
        .verified_as = "separate",
-       .builder = prefix,
-       .separate_builder = separate},
+       .builder = prefix},
   };
   return methods;
 }
@@ -225,11 +187,11 @@ std::unique_ptr<Task> make_task(const Tokenizer& tokenizer, const ChatTemplate& 
 }
 
 Builder make_builder(const Job::Method& method) {
-  return find_method(method.name).builder(method);
+  return find_method(method.name).builder(method, true);
 }
 
 Builder make_separate_builder(const Job::Method& method) {
-  return find_method(method.name).separate_builder(method);
+  return find_method(method.name).builder(method, false);
 }
 
 }  // namespace sheaf

@@ -1,15 +1,72 @@
 #pragma once
-#include <memory>
-#include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "core/methods/builder.h"
 #include "core/task/task.h"
-#include "core/task/wording.h"
 
 namespace sheaf {
+
+/// What of its prompt an answer depends on.
+enum class AnswerScope : uint8_t {
+  question,  ///< the record's document and the question; the record's others may be left out
+  record,    ///< all questions of the record
+  prompt,    ///< the other records too
+};
+
+/// Turns records of one bin into stacks.
+struct Builder {
+  int32_t documents = 1;  ///< records per stack; 0: as many as fit the token budget
+  /// Appends the stacks of `records`, which share one bin.
+  std::function<void(std::span<const RecordParts> records, std::vector<Stack>& out)> build;
+  bool in_a_row = false;  ///< the questions of a record stand one behind the other, not side by side
+  /// What to do about a record that no prompt can hold.
+  std::string_view advice = "shorten the document, ask fewer questions, or set input.too_long";
+  AnswerScope scope = AnswerScope::question;
+};
+
+/// The builder of a job's method (core/methods/method.h).
+Builder make_builder(const Job::Method& method);
+
+/// The builder of prompts that share nothing: what the method's answers are verified against. One per
+/// question; for pced, one per question and document.
+Builder make_separate_builder(const Job::Method& method);
+
+/// One prompt per question, nothing shared: `standard` and `separate`.
+void build_separate(std::span<const RecordParts> records, std::vector<Stack>& out);
+/// One prompt per question whose instruction and document are shared with the other prompts: `prefix`.
+void build_prefix(std::span<const RecordParts> records, std::vector<Stack>& out);
+/// One prompt: instruction ← document ← question. `ippd`, `parallel-prompting`, `hpd` with independent
+/// values.
+void build_tree(std::span<const RecordParts> records, std::vector<Stack>& out);
+/// The same with documents that see each other.
+void build_joint_tree(std::span<const RecordParts> records, std::vector<Stack>& out);
+/// `hpd` with positional values, as in the paper: keys in one chain with gaps of K_max positions that values
+/// fill, each document's chain on its own or, when `joint`, all documents in one chain.
+void build_positional(std::span<const RecordParts> records, bool joint, std::vector<Stack>& out);
+
+/// One stack per question: a chain instruction ← document ← question for each document, and one
+/// without any, the amateur; all decode one answer together. `shared`: equal documents of other stacks are
+/// the same ones. `pced`.
+void build_pced(std::span<const RecordParts> records, const Job::Method& method, bool shared,
+                std::vector<Stack>& out);
+
+/// One stack per record: documents that see the instruction but not each other, all at the same positions;
+/// a question follows the longest and sees them all. Equal ones of a record are one. `shared` as above.
+/// `ape`.
+void build_ape(std::span<const RecordParts> records, bool shared, std::vector<Stack>& out);
+
+/// One stack per record: a prompt for each document (and question), which gives a finding; the next round is
+/// the prompt that asks the record's questions about the findings. `shared`: equal instructions and documents
+/// are the same ones, and the questions of the next round share its document. `map-reduce`.
+void build_map_reduce(std::span<const RecordParts> records, bool shared, std::vector<Stack>& out);
+
+/// Refuses a record without documents to be read one by one.
+void check_chains(const RecordParts& record, std::string_view method);
+
+/// A slot for one question of a record, all fields but the segments filled in.
+Slot make_slot(const RecordParts& record, size_t question);
+/// The slot of a question whose answer continues `prompt`, or one for each of its options, each in a segment
+/// of its own.
+void add_slots(Stack& stack, const RecordParts& record, size_t question, SegmentId prompt);
 
 /// A method: what it does to prompts, said once. Every list, check, default and text about methods is read
 /// from here; no other file asks for a method by its name.
@@ -27,8 +84,7 @@ struct Method {
   std::string_view packing = {};                          ///< in words; empty: so many documents in a prompt
   std::string_view baseline = "one prompt per question";  ///< what it is verified against, in words
   std::string_view verified_as = {};  ///< the method that words the baseline's prompts; empty: this one
-  Builder (*builder)(const Job::Method& method);
-  Builder (*separate_builder)(const Job::Method& method);  ///< of the baseline
+  Builder (*builder)(const Job::Method& method, bool shared);  ///< nothing shared: the baseline's
 
   bool serves(TaskKind task) const;
 };

@@ -1,4 +1,5 @@
-#include "core/methods/builder.h"
+#include "core/base/random_stream.h"
+#include "core/methods/method.h"
 
 namespace sheaf {
 namespace {
@@ -11,8 +12,8 @@ SegmentId add_instruction(Stack& stack, const BinParts& bin) {
 using Above = std::vector<Sight>;
 
 SegmentId add_below(Stack& stack, const RecordParts& record, Tokens tokens, const Above& above) {
-  return stack.add({record.own_questions.empty() ? Role::document : Role::context, std::move(tokens),
-                    stack.end_position(above.back().segment), above, true});
+  return stack.add_after(above, record.own_questions.empty() ? Role::document : Role::context,
+                         std::move(tokens), true);
 }
 
 /// instruction ← head ← document, the opening of the answer included. `before`: what the questions of the
@@ -31,18 +32,51 @@ Above add_document(Stack& stack, SegmentId instruction, const RecordParts& recor
 
 /// A question that sees `sees`; its answer continues it.
 void add_question(Stack& stack, const RecordParts& record, size_t q, std::vector<Sight> sees, Tokens tokens) {
-  const int32_t position = stack.end_position(sees.back().segment);
   add_slots(stack, record, q,
-            stack.add({record.own_questions.empty() ? Role::key : Role::question, std::move(tokens), position,
-                       std::move(sees), false}));
+            stack.add_after(std::move(sees), record.own_questions.empty() ? Role::key : Role::question,
+                            std::move(tokens)));
+}
+
+/// The chain of keys as it grows: each key sees the ones before it; each value sees its key, all keys before,
+/// and of the values before it the tokens up to its own step.
+struct Chain {
+  std::vector<Sight> keys;    ///< what the next key sees
+  std::vector<Sight> values;  ///< what the next value sees besides its own key
+  int32_t position;           ///< where the next key starts
+};
+
+void add_key(Stack& stack, Chain& chain, const RecordParts& record, size_t q, Tokens tokens) {
+  const SegmentId key = stack.add({Role::key, std::move(tokens), chain.position, chain.keys, false});
+  chain.keys.push_back({key});
+  chain.values.push_back({key});
+  Slot slot = make_slot(record, q);
+  slot.prompt = key;
+  slot.answer = stack.add_after(chain.values, Role::value, {});
+  chain.values.push_back({slot.answer, true});
+  // Algorithm 2: the next key's positions leave room for the longest value.
+  chain.position = stack.end_position(key) + slot.max_tokens;
+  stack.slots.push_back(std::move(slot));
 }
 
 }  // namespace
 
+void build_separate(std::span<const RecordParts> records, std::vector<Stack>& out) {
+  for (const RecordParts& record : records) {
+    for (const size_t q : record.asked()) {
+      Stack& stack = out.emplace_back();
+      Segment prompt;
+      prompt.role = Role::question;
+      for (const Tokens* part : {&record.bin->instruction, &record.head, &record.document,
+                                 &record.bin->opening, &record.questions()[q].tokens})
+        append(prompt.tokens, *part);
+      add_slots(stack, record, q, stack.add(std::move(prompt)));
+    }
+  }
+}
+
 void build_prefix(std::span<const RecordParts> records, std::vector<Stack>& out) {
   for (const RecordParts& record : records) {
-    for (size_t q = 0; q < record.questions().size(); ++q) {
-      if (!record.asks(q)) continue;
+    for (const size_t q : record.asked()) {
       Stack& stack = out.emplace_back();
       const SegmentId instruction = add_instruction(stack, *record.bin);
       add_question(stack, record, q, add_document(stack, instruction, record), record.questions()[q].tokens);
@@ -61,8 +95,7 @@ void build_tree(std::span<const RecordParts> records, std::vector<Stack>& out) {
       above = add_document(stack, instruction, record);
     else if (!has_same_document(record, records[i - 1]))
       above = add_document(stack, instruction, record, above, records[i - 1].head);
-    for (size_t q = 0; q < record.questions().size(); ++q)
-      if (record.asks(q)) add_question(stack, record, q, above, record.questions()[q].tokens);
+    for (const size_t q : record.asked()) add_question(stack, record, q, above, record.questions()[q].tokens);
   }
 }
 
@@ -76,8 +109,7 @@ void build_joint_tree(std::span<const RecordParts> records, std::vector<Stack>& 
     append(tokens, records[j].document);
     append(tokens, labels[j].close);
     if (j + 1 == records.size()) append(tokens, records[j].bin->opening);
-    const int32_t position = stack.end_position(sees.back().segment);
-    sees.push_back({stack.add({Role::document, std::move(tokens), position, sees, false})});
+    sees.push_back({stack.add_after(sees, Role::document, std::move(tokens))});
   }
   for (size_t j = 0; j < records.size(); ++j) {
     for (size_t q = 0; q < records[j].questions().size(); ++q) {
@@ -85,6 +117,78 @@ void build_joint_tree(std::span<const RecordParts> records, std::vector<Stack>& 
       append(tokens, records[j].questions()[q].tokens);
       add_question(stack, records[j], q, sees, std::move(tokens));
     }
+  }
+}
+
+void build_positional(std::span<const RecordParts> records, bool joint, std::vector<Stack>& out) {
+  Stack& stack = out.emplace_back();
+  const BinParts& bin = *records.front().bin;
+  const SegmentId instruction = stack.add({Role::instruction, bin.instruction, 0, {}, true});
+
+  if (!joint) {
+    for (const RecordParts& record : records) {
+      Tokens tokens = record.document;
+      append(tokens, bin.opening);
+      const SegmentId document = stack.add_after({{instruction}}, Role::document, std::move(tokens));
+      Chain chain{{{instruction}, {document}}, {{instruction}, {document}}, stack.end_position(document)};
+      for (size_t q = 0; q < record.questions().size(); ++q)
+        add_key(stack, chain, record, q, record.questions()[q].tokens);
+    }
+    return;
+  }
+
+  Chain chain{{{instruction}}, {}, stack.end_position(instruction)};
+  for (size_t j = 0; j < records.size(); ++j) {
+    const DocumentLabel label = bin.label(j);
+    Tokens tokens = label.open;
+    append(tokens, records[j].document);
+    append(tokens, label.close);
+    if (j + 1 == records.size()) append(tokens, bin.opening);
+    chain.keys.push_back({stack.add({Role::document, std::move(tokens), chain.position, chain.keys, false})});
+    chain.position = stack.end_position(chain.keys.back().segment);
+  }
+  chain.values = chain.keys;
+  for (size_t j = 0; j < records.size(); ++j) {
+    for (size_t q = 0; q < records[j].questions().size(); ++q) {
+      Tokens tokens;
+      if (q == 0) tokens = j == 0 ? bin.label(j).section : bin.label(j).next_section;
+      append(tokens, records[j].questions()[q].tokens);
+      add_key(stack, chain, records[j], q, std::move(tokens));
+    }
+  }
+}
+
+Slot make_slot(const RecordParts& record, size_t question) {
+  const QuestionParts& parts = record.questions()[question];
+  Slot slot;
+  slot.max_tokens = parts.max_tokens;
+  slot.stop = parts.stop;
+  slot.allowed = parts.copied ? record.copies : parts.allowed;
+  slot.watch = parts.watch;
+  slot.decoding = record.decoding;
+  slot.stream = mix(record.stream, question);
+  slot.record = record.record;
+  slot.question = static_cast<int32_t>(question);
+  slot.alone_tokens =
+      static_cast<int32_t>(record.bin->instruction.size() + record.head.size() + record.document.size() +
+                           record.bin->opening.size() + parts.tokens.size());
+  return slot;
+}
+
+void add_slots(Stack& stack, const RecordParts& record, size_t question, SegmentId prompt) {
+  Slot slot = make_slot(record, question);
+  slot.prompt = slot.answer = prompt;
+  const AnswerTrie* list = record.questions()[question].list();
+  if (!list || list->options().empty()) return stack.slots.push_back(std::move(slot));
+  std::vector<Sight> sees = stack.segments[prompt].sees;
+  sees.push_back({prompt});
+  for (const auto& option : list->options()) {
+    slot.allowed = option;
+    slot.max_tokens = option->longest();
+    slot.answer = stack.add_after(sees, Role::value, {});
+    stack.slots.push_back(slot);
+    ++slot.option;
+    slot.alone_tokens = 0;
   }
 }
 

@@ -1,7 +1,6 @@
 #include "core/metrics/answer_tokens.h"
 
 #include <algorithm>
-#include <fmt/ranges.h>
 
 #include "core/metrics/python_text.h"
 #include "core/text/utf8.h"
@@ -46,10 +45,6 @@ std::vector<std::string> answer_tokens(std::string_view text) {
   const std::string bare = remove_articles(plain);
   const auto words = python::split(bare);
   return {words.begin(), words.end()};
-}
-
-std::string joined_tokens(const std::vector<std::string>& tokens) {
-  return fmt::format("{}", fmt::join(tokens, " "));
 }
 
 TokenBag::TokenBag(std::vector<std::string> tokens) : total_(tokens.size()) {

@@ -53,7 +53,7 @@ void evaluate_attributes(std::span<const double> sums, std::span<double> values)
   std::copy_n(sums.begin(), 5, values.begin() + 3);
 }
 
-constexpr std::string_view scores[] = {"right"};
+constexpr Metric::ValueName scores[] = {{"right"}};
 constexpr Metric::ValueName values[] = {
     {"micro_precision"},
     {"micro_recall"},

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "core/text/format.h"
+
 namespace sheaf {
 namespace {
 
@@ -12,6 +14,7 @@ constexpr double kSurest = 15;  // a logit: nothing that was judged tells more c
 constexpr double kGoals[] = {0.90, 0.95, 0.99};
 constexpr size_t kBins = 15;
 constexpr int kCurvePoints = 20;
+constexpr double kBiasStep = 0.25, kWidestBias = 10;
 
 double logit(double confidence) {
   if (confidence <= 0) return -kSurest;
@@ -118,8 +121,38 @@ bool names_absent(std::span<const MetricItem> items) {
   });
 }
 
+bool turns_null(const MetricItem& item, double bias) {
+  return item.null_margin && item.prediction && !item.prediction->empty() && bias > *item.null_margin;
+}
+
 nlohmann::ordered_json taken_json(const Taken& taken) {
   return {{"coverage", taken.coverage}, {"precision", taken.precision}, {"confidence", taken.confidence}};
+}
+
+nlohmann::ordered_json summary_json(const ConfidenceSummary& summary) {
+  nlohmann::ordered_json json{
+      {"items", summary.items}, {"right", summary.right}, {"mean", summary.mean}, {"ece", summary.error}};
+  for (const auto& [goal, taken] : summary.goals)
+    json["taken_at"][fmt::format("{}", goal)] = taken ? taken_json(*taken) : nlohmann::ordered_json(nullptr);
+  json["curve"] = nlohmann::ordered_json::array();
+  for (const Taken& taken : summary.curve) json["curve"].push_back(taken_json(taken));
+  return json;
+}
+
+std::string summary_text(std::span<const Judged> judged, const char* what) {
+  if (judged.empty()) return {};
+  const ConfidenceSummary summary = summarize_confidence(judged);
+  std::string text = fmt::format(
+      "confidence of {} {}: {:.4f} on average, {:.4f} are right; expected calibration error {:.4f}\n",
+      summary.items, what, summary.mean,
+      static_cast<double>(summary.right) / static_cast<double>(summary.items), summary.error);
+  for (const auto& [goal, taken] : summary.goals) {
+    text += fmt::format("  at {:.0f} % precision ", 100 * goal);
+    text += taken ? fmt::format("{} of {} can be taken unseen (confidence {:.4g} or more)\n",
+                                percent_text(taken->coverage), what, taken->confidence)
+                  : fmt::format("none of the {} can be taken unseen\n", what);
+  }
+  return text;
 }
 
 }  // namespace
@@ -195,38 +228,46 @@ JudgedItems judged_items(std::span<const MetricItem> items, const Scores& scores
   return judged;
 }
 
-nlohmann::ordered_json confidence_json(const ConfidenceSummary& summary) {
-  nlohmann::ordered_json json{
-      {"items", summary.items}, {"right", summary.right}, {"mean", summary.mean}, {"ece", summary.error}};
-  for (const auto& [goal, taken] : summary.goals)
-    json["taken_at"][fmt::format("{}", goal)] = taken ? taken_json(*taken) : nlohmann::ordered_json(nullptr);
-  json["curve"] = nlohmann::ordered_json::array();
-  for (const Taken& taken : summary.curve) json["curve"].push_back(taken_json(taken));
-  return json;
-}
-
-nlohmann::ordered_json attribute_confidence_json(const JudgedItems& judged) {
+nlohmann::ordered_json confidence_json(const JudgedItems& judged) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  if (!judged.values.empty()) json["values"] = summary_json(summarize_confidence(judged.values));
+  if (!judged.nulls.empty()) json["nulls"] = summary_json(summarize_confidence(judged.nulls));
   for (const auto& [name, values] : judged.attributes)
-    json[name.first][name.second] = {{"items", values.size()},
-                                     {"right", std::ranges::count(values, true, &Judged::right)},
-                                     {"ece", calibration_error(values)}};
+    json["attributes"][name.first][name.second] = {
+        {"items", values.size()},
+        {"right", std::ranges::count(values, true, &Judged::right)},
+        {"ece", calibration_error(values)}};
   return json;
 }
 
-std::string confidence_text(const ConfidenceSummary& summary, const char* what) {
-  std::string text = fmt::format(
-      "confidence of {} {}: {:.4f} on average, {:.4f} are right; expected calibration error {:.4f}\n",
-      summary.items, what, summary.mean,
-      static_cast<double>(summary.right) / static_cast<double>(summary.items), summary.error);
-  for (const auto& [goal, taken] : summary.goals)
-    text +=
-        taken
-            ? fmt::format(
-                  "  at {:.0f} % precision {:.1f} % of {} can be taken unseen (confidence {:.4g} or more)\n",
-                  100 * goal, 100 * taken->coverage, what, taken->confidence)
-            : fmt::format("  at {:.0f} % precision none of the {} can be taken unseen\n", 100 * goal, what);
-  return text;
+std::string confidence_text(const JudgedItems& judged) {
+  return summary_text(judged.values, "values") + summary_text(judged.nulls, "nulls");
+}
+
+int64_t values_without_margin(std::span<const MetricItem> items) {
+  return std::ranges::count_if(items, [](const MetricItem& item) {
+    return item.prediction && !item.prediction->empty() && !item.null_margin;
+  });
+}
+
+std::vector<BiasScores> sweep_null_bias(std::span<const MetricItem> items, double ran_with) {
+  const Metric& metric = find_metric("attributes");
+  std::vector<MetricItem> now(items.begin(), items.end());
+  std::vector<BiasScores> sweep;
+  for (double bias = ran_with; bias <= ran_with + kWidestBias; bias += kBiasStep) {
+    for (MetricItem& item : now)
+      if (turns_null(item, bias)) item.prediction->clear();
+    const Scores scores = score_items(metric, now, {.resamples = 0});
+    sweep.push_back({bias, scores.values[0], scores.values[1], scores.values[2]});
+    const bool more = std::ranges::any_of(
+        now, [&](const MetricItem& item) { return turns_null(item, ran_with + kWidestBias); });
+    if (!more) break;
+  }
+  return sweep;
+}
+
+const BiasScores& best_bias(std::span<const BiasScores> sweep) {
+  return *std::ranges::max_element(sweep, {}, &BiasScores::f1);
 }
 
 }  // namespace sheaf

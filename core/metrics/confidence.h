@@ -38,7 +38,7 @@ double calibration_error(std::span<const Judged> judged);
 struct Taken {
   double confidence = 1;  ///< the least that is taken
   double coverage = 0;    ///< share that is taken
-  double precision = 1;   ///< share of them that is right
+  double precision = 1;   ///< share of what is taken that is right
 };
 
 /// The most that can be taken at a precision; nothing where no prediction can.
@@ -57,17 +57,34 @@ ConfidenceSummary summarize_confidence(std::span<const Judged> judged);
 /// Predictions that have a confidence: those that say something, and those that say nothing.
 struct JudgedItems {
   std::vector<Judged> values, nulls;
-  std::map<std::pair<std::string, std::string>, std::vector<Judged>>
-      attributes;  ///< values by category and name
+  /// Values by category and name.
+  std::map<std::pair<std::string, std::string>, std::vector<Judged>> attributes;
 };
 /// `scores`: of the same items, by a metric that judges each right or wrong; empty where it does not. Gold
 /// answers that never say that nothing is right judge no nulls: they name only those that are wrong.
 JudgedItems judged_items(std::span<const MetricItem> items, const Scores& scores);
 
-nlohmann::ordered_json confidence_json(const ConfidenceSummary& summary);
-/// By category and attribute: how many values, how many of them right, and their calibration error.
-nlohmann::ordered_json attribute_confidence_json(const JudgedItems& judged);
-/// Lines for people. `what`: "values" or "nulls".
-std::string confidence_text(const ConfidenceSummary& summary, const char* what);
+/// Summaries of values and of nulls; by category and attribute how many values, how many of them right, and
+/// their calibration error. Empty where no prediction has a confidence.
+nlohmann::ordered_json confidence_json(const JudgedItems& judged);
+/// Lines for people.
+std::string confidence_text(const JudgedItems& judged);
+
+/// The scores that a run would have with another method.null_bias.
+struct BiasScores {
+  double bias = 0;
+  double precision = 0, recall = 0, f1 = 0;
+};
+
+/// Values that do not know their margin stay in a sweep.
+int64_t values_without_margin(std::span<const MetricItem> items);
+
+/// From the bias `ran_with` upward in quarters, until all values that know their margin are null. The items
+/// are of the metric `attributes`. A smaller bias makes values of nulls, which nobody has decoded: it needs a
+/// run.
+std::vector<BiasScores> sweep_null_bias(std::span<const MetricItem> items, double ran_with);
+
+/// The one with the highest F1, the smallest bias on a tie.
+const BiasScores& best_bias(std::span<const BiasScores> sweep);
 
 }  // namespace sheaf

@@ -1,12 +1,10 @@
 // DROP as its official drop_eval.py counts: answers are lists of spans, spans are sets of words in which
 // numbers are compared by value, and predicted spans are paired with wanted ones as favourably as possible.
-#include <algorithm>
-#include <cmath>
+#include <limits>
 #include <set>
 
 #include "core/base/error.h"
 #include "core/metrics/answer_tokens.h"
-#include "core/metrics/assignment.h"
 #include "core/metrics/metrics.h"
 #include "core/metrics/python_text.h"
 
@@ -118,11 +116,10 @@ Best best_of(const MetricItem& item) {
   return best;
 }
 
-void measure_drop(const MetricItem& item, std::span<double> terms, std::span<double> scores) {
+void score_drop(const MetricItem& item, std::span<double> scores) {
   const Best best = best_of(item);
-  terms[0] = scores[0] = best.em;
-  terms[1] = scores[1] = best.f1;
-  terms[2] = 1;
+  scores[0] = best.em;
+  scores[1] = best.f1;
 }
 
 /// By the kind of the reference that was met best, of the first where there is no prediction.
@@ -131,27 +128,70 @@ std::string_view kind_of(const MetricItem& item) {
   return reference < item.kinds.size() ? std::string_view(item.kinds[reference]) : std::string_view();
 }
 
-void evaluate_drop(std::span<const double> sums, std::span<double> values) {
-  values[0] = sums[0] / sums[2];
-  values[1] = sums[1] / sums[2];
-  values[2] = sums[2];
-}
-
-constexpr std::string_view scores[] = {"em", "f1"};
-constexpr Metric::ValueName values[] = {{"global_em"}, {"global_f1"}, {"total", true}};
+constexpr Metric::ValueName drop_scores[] = {{"em"}, {"f1"}};
+constexpr Metric::ValueName drop_values[] = {{"global_em"}, {"global_f1"}, {"total", true}};
 
 }  // namespace
 
+// The Hungarian method with potentials: rows are paired one by one, each along the cheapest path of
+// exchanges. O(n³).
+double best_assignment(const std::vector<double>& scores, size_t rows, size_t columns) {
+  const size_t n = std::max(rows, columns);
+  // Rows and columns count from 1; what is missing to make the table square costs nothing.
+  const auto cost = [&](size_t row, size_t column) {
+    return row <= rows && column <= columns ? -scores[(row - 1) * columns + column - 1] : 0;
+  };
+  std::vector<double> row_potential(n + 1), column_potential(n + 1);
+  std::vector<size_t> partner(n + 1);  // row of a column; 0: none
+  for (size_t row = 1; row <= n; ++row) {
+    std::vector<double> least(n + 1, std::numeric_limits<double>::infinity());
+    std::vector<size_t> from(n + 1);
+    std::vector<bool> done(n + 1);
+    size_t column = 0;
+    partner[0] = row;
+    while (partner[column] != 0) {
+      done[column] = true;
+      const size_t current = partner[column];
+      double step = std::numeric_limits<double>::infinity();
+      size_t next = 0;
+      for (size_t j = 1; j <= n; ++j) {
+        if (done[j]) continue;
+        const double reduced = cost(current, j) - row_potential[current] - column_potential[j];
+        if (reduced < least[j]) {
+          least[j] = reduced;
+          from[j] = column;
+        }
+        if (least[j] < step) {
+          step = least[j];
+          next = j;
+        }
+      }
+      for (size_t j = 0; j <= n; ++j) {
+        if (done[j]) {
+          row_potential[partner[j]] += step;
+          column_potential[j] -= step;
+        } else {
+          least[j] -= step;
+        }
+      }
+      column = next;
+    }
+    for (; column != 0; column = from[column]) partner[column] = partner[from[column]];
+  }
+  // Added by row, as the scores of the rows are averaged elsewhere.
+  std::vector<double> by_row(n + 1);
+  for (size_t column = 1; column <= n; ++column) by_row[partner[column]] = -cost(partner[column], column);
+  double sum = 0;
+  for (size_t row = 1; row <= n; ++row) sum += by_row[row];
+  return sum;
+}
+
 Metric drop_metric() {
-  return {.name = "drop",
-          .about = "DROP: exact match and F1 of numbers, dates and lists of spans",
-          .values = values,
-          .scores = scores,
-          .right = 0,
-          .terms = 3,
-          .measure = measure_drop,
-          .evaluate = evaluate_drop,
-          .group = kind_of};
+  Metric metric = mean_metric<score_drop>(
+      "drop", "DROP: exact match and F1 of numbers, dates and lists of spans", drop_values, 0);
+  metric.scores = drop_scores;
+  metric.group = kind_of;
+  return metric;
 }
 
 }  // namespace sheaf

@@ -16,10 +16,7 @@ std::string judge_prompt(const std::vector<std::pair<std::string, std::string>>&
                          const std::vector<std::pair<std::string, std::optional<std::string>>>& values);
 
 /// The judgements in a judge's reply: the JSON object in its last <result> tags. Throws BadText
-/// if there is none or one of its words is not one of the five.
+/// if there is none, or a word is not correct, correct null, incorrect, missing or hallucination.
 std::map<std::string, std::string> read_judgements(std::string_view reply);
-
-/// Whether it is correct, correct null, incorrect, missing or hallucination.
-bool is_judgement(std::string_view word);
 
 }  // namespace sheaf

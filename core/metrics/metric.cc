@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <fmt/ranges.h>
+#include <map>
+#include <ranges>
 #include <unordered_map>
 
 #include "core/base/error.h"
 #include "core/metrics/metrics.h"
-#include "core/metrics/resample.h"
+#include "core/metrics/python_text.h"
 
 namespace sheaf {
 
@@ -20,12 +22,12 @@ std::span<const Metric> all_metrics() {
 }
 
 const Metric& find_metric(std::string_view name) {
-  std::string known;
-  for (const Metric& metric : all_metrics()) {
-    if (metric.name == name) return metric;
-    known += (known.empty() ? "" : ", ") + std::string(metric.name);
-  }
-  refuse("unknown metric \"{}\"; use one of {}", name, known);
+  const std::span<const Metric> all = all_metrics();
+  const auto found = std::ranges::find(all, name, &Metric::name);
+  if (found == all.end())
+    refuse("unknown metric \"{}\"; use one of {}", name,
+           fmt::join(std::views::transform(all, &Metric::name), ", "));
+  return *found;
 }
 
 Scores score_items(const Metric& metric, std::span<const MetricItem> items, const ScoreOptions& options) {
@@ -56,6 +58,51 @@ Scores score_items(const Metric& metric, std::span<const MetricItem> items, cons
   metric.evaluate(sums, scores.values);
   scores.intervals = resample_intervals(scores, options);
   return scores;
+}
+
+std::vector<Group> break_down(const Metric& metric, std::span<const MetricItem> items) {
+  std::map<std::pair<std::string_view, std::string_view>, std::vector<double>> sums;
+  const auto width = static_cast<size_t>(metric.terms);
+  std::vector<double> terms(width), scores(metric.scores.size());
+  for (const MetricItem& item : items) {
+    const std::string_view category =
+        metric.group != nullptr ? metric.group(item) : std::string_view(item.category);
+    if (category.empty()) continue;
+    std::fill(terms.begin(), terms.end(), 0.0);
+    std::fill(scores.begin(), scores.end(), 0.0);
+    metric.measure(item, terms, scores);
+    for (const std::string_view attribute : {std::string_view(), std::string_view(item.attribute)}) {
+      auto& sum = sums[{category, attribute}];
+      sum.resize(width);
+      for (size_t t = 0; t < width; ++t) sum[t] += terms[t];
+      if (item.attribute.empty()) break;
+    }
+  }
+  std::vector<Group> groups;
+  for (auto& [name, sum] : sums) {
+    groups.push_back({std::string(name.first), std::string(name.second), {}});
+    Group& group = groups.back();
+    group.values.resize(metric.values.size());
+    if (metric.close_unit != nullptr) metric.close_unit(sum);
+    metric.evaluate(sum, group.values);
+  }
+  return groups;
+}
+
+std::vector<double> macro_scores(std::span<const Group> groups) {
+  constexpr size_t kScores = 3;
+  constexpr size_t nv = 4, vw = 7;  // invented, missed, right, wrong
+  std::vector<double> sums(kScores);
+  double count = 0;
+  for (const Group& group : groups) {
+    double values = 0;
+    for (size_t v = nv; v <= vw; ++v) values += group.values[v];
+    if (group.attribute.empty() || values == 0) continue;
+    ++count;
+    for (size_t s = 0; s < kScores; ++s) sums[s] += group.values[s];
+  }
+  for (double& sum : sums) sum = count > 0 ? python::round_to_cents(sum / count) : 0;
+  return sums;
 }
 
 }  // namespace sheaf

@@ -11,8 +11,7 @@ namespace sheaf {
 /// One thing to score: a question, or one attribute of one document. All text is valid UTF-8.
 struct MetricItem {
   std::string id;
-  std::string
-      unit;  ///< what is drawn together when items are drawn: dialogue (quac), document; empty: the item
+  std::string unit;  ///< items drawn together: a dialogue's (quac), a document's; empty: the item alone
   std::string category, attribute;  ///< attributes only
 
   /// Nothing: there is no prediction. Empty: the prediction is "no answer" (null). One text as a rule;
@@ -26,9 +25,8 @@ struct MetricItem {
   /// quac: whether these were predicted rightly; nothing where the run says nothing of them.
   std::optional<bool> yesno = {}, followup = {};
 
-  std::optional<double> confidence = {};  ///< of the prediction, where the run says it
-  std::optional<double> null_margin =
-      {};  ///< attributes: from which method.null_bias on it is null, likewise
+  std::optional<double> confidence = {};   ///< of the prediction, where the run says it
+  std::optional<double> null_margin = {};  ///< attributes: method.null_bias from which on it is null
 };
 
 /// How a metric counts. Every value it has is computed from sums over the items, so that a sample of the
@@ -43,11 +41,11 @@ struct Metric {
     std::string_view about = {};  ///< of a count whose name does not say it
   };
   std::span<const ValueName> values;
-  std::span<const std::string_view> scores;  ///< names of an item's scores
-  int32_t main = -1;                         ///< the value that says most; -1: F1, or the first
-  int32_t right = -1;                        ///< which score is 0 or 1: right or not; -1: none
-  int32_t terms = 0;                         ///< sums it keeps
-  double best = 1;                           ///< what a value is at best: 1 or 100
+  std::span<const ValueName> scores;  ///< of an item
+  int32_t main = -1;                  ///< the value that says most; -1: F1, or the first
+  int32_t right = -1;                 ///< which score is 0 or 1: right or not; -1: none
+  int32_t terms = 0;                  ///< sums it keeps
+  double best = 1;                    ///< what a value is at best: 1 or 100
 
   /// Scores an item: `terms` is what it adds to the sums of its unit, `scores` what it got; NaN where it does
   /// not count.
@@ -101,5 +99,19 @@ struct Comparison {
 };
 
 Comparison compare_scores(const Scores& first, const Scores& second, const ScoreOptions& options = {});
+
+/// The values of the items of one category (drop: one kind of answer), or of one attribute of one category.
+struct Group {
+  std::string category;
+  std::string attribute;       ///< empty: all of the category's
+  std::vector<double> values;  ///< one for each of the metric's
+};
+
+/// Categories in alphabetical order, each before its attributes. Empty where the items have no category.
+std::vector<Group> break_down(const Metric& metric, std::span<const MetricItem> items);
+
+/// ExtractGPT's macro scores: precision, recall and F1 averaged over the attributes of all categories that
+/// have a value, wanted or given. `groups`: of the metric `attributes`.
+std::vector<double> macro_scores(std::span<const Group> groups);
 
 }  // namespace sheaf

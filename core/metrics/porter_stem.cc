@@ -1,10 +1,9 @@
 // M. Porter, "An algorithm for suffix stripping", 1980, and what NLTK changed in it.
-#include "core/metrics/porter_stem.h"
-
-#include <array>
 #include <map>
 #include <span>
 #include <string_view>
+
+#include "core/metrics/rouge_l.h"
 
 namespace sheaf {
 namespace {
@@ -64,7 +63,7 @@ std::string replace(std::string_view word, std::string_view suffix, std::string_
 }
 
 struct Rule {
-  std::string_view suffix, by;
+  std::string_view suffix, by = {};
 };
 
 /// The first rule whose suffix the word has decides: it is applied where the stem's measure is above `above`.
@@ -110,38 +109,17 @@ std::string step_1c(std::string_view word) {
   return change ? replace(word, "y", "i") : std::string(word);
 }
 
-constexpr std::array<Rule, 22> step_2_rules = {
-    {{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"}, {"anci", "ance"}, {"izer", "ize"},
-     {"bli", "ble"},     {"alli", "al"},     {"entli", "ent"}, {"eli", "e"},     {"ousli", "ous"},
-     {"ization", "ize"}, {"ation", "ate"},   {"ator", "ate"},  {"alism", "al"},  {"iveness", "ive"},
-     {"fulness", "ful"}, {"ousness", "ous"}, {"aliti", "al"},  {"iviti", "ive"}, {"biliti", "ble"},
-     {"fulli", "ful"},   {"logi", "log"}}};
-constexpr std::array<Rule, 7> step_3_rules = {{{"icate", "ic"},
-                                               {"ative", ""},
-                                               {"alize", "al"},
-                                               {"iciti", "ic"},
-                                               {"ical", "ic"},
-                                               {"ful", ""},
-                                               {"ness", ""}}};
-constexpr std::array<Rule, 19> step_4_rules = {{{"al", ""},
-                                                {"ance", ""},
-                                                {"ence", ""},
-                                                {"er", ""},
-                                                {"ic", ""},
-                                                {"able", ""},
-                                                {"ible", ""},
-                                                {"ant", ""},
-                                                {"ement", ""},
-                                                {"ment", ""},
-                                                {"ent", ""},
-                                                {"ion", ""},
-                                                {"ou", ""},
-                                                {"ism", ""},
-                                                {"ate", ""},
-                                                {"iti", ""},
-                                                {"ous", ""},
-                                                {"ive", ""},
-                                                {"ize", ""}}};
+constexpr Rule step_2_rules[] = {
+    {"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"}, {"anci", "ance"}, {"izer", "ize"},
+    {"bli", "ble"},     {"alli", "al"},     {"entli", "ent"}, {"eli", "e"},     {"ousli", "ous"},
+    {"ization", "ize"}, {"ation", "ate"},   {"ator", "ate"},  {"alism", "al"},  {"iveness", "ive"},
+    {"fulness", "ful"}, {"ousness", "ous"}, {"aliti", "al"},  {"iviti", "ive"}, {"biliti", "ble"},
+    {"fulli", "ful"},   {"logi", "log"}};
+constexpr Rule step_3_rules[] = {{"icate", "ic"}, {"ative", ""}, {"alize", "al"}, {"iciti", "ic"},
+                                 {"ical", "ic"},  {"ful", ""},   {"ness", ""}};
+constexpr Rule step_4_rules[] = {{"al"},  {"ance"},  {"ence"}, {"er"},  {"ic"},  {"able"}, {"ible"},
+                                 {"ant"}, {"ement"}, {"ment"}, {"ent"}, {"ion"}, {"ou"},   {"ism"},
+                                 {"ate"}, {"iti"},   {"ous"},  {"ive"}, {"ize"}};
 
 std::string step_2(std::string word) {
   while (word.ends_with("alli") && measure(without(word, "alli")) > 0) word.resize(word.size() - 2);

@@ -1,10 +1,10 @@
 #include "core/metrics/python_text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <iterator>
 
 #include "core/text/utf8.h"
 
@@ -26,10 +26,15 @@ enum Flag : uint8_t { space = 1, word = 2, cased = 4, ignorable = 8, digit = 16 
 
 constexpr uint32_t kCapitalSigma = 0x3A3, kSigma = 0x3C3, kFinalSigma = 0x3C2, kDottedI = 0x130;
 
+/// The last run that does not begin after the point; null where none does.
+template <class Run, size_t count>
+const Run* last_run(const Run (&runs)[count], uint32_t point) {
+  const auto* after = std::ranges::upper_bound(runs, point, {}, &Run::first);
+  return after == runs ? nullptr : after - 1;
+}
+
 const ClassRun& run_of(uint32_t point) {
-  return *(std::upper_bound(std::begin(class_runs), std::end(class_runs), point,
-                            [](uint32_t c, const ClassRun& run) { return c < run.first; }) -
-           1);
+  return *last_run(class_runs, point);
 }
 
 bool is(uint32_t point, Flag flag) {
@@ -43,12 +48,9 @@ bool is_space_at(const char* p) {
 }
 
 uint32_t lower_point(uint32_t point) {
-  const auto* after = std::upper_bound(std::begin(lower_runs), std::end(lower_runs), point,
-                                       [](uint32_t c, const LowerRun& run) { return c < run.first; });
-  if (after == std::begin(lower_runs)) return point;
-  const LowerRun& run = *(after - 1);
-  if (point > run.last || (point - run.first) % run.step != 0) return point;
-  return static_cast<uint32_t>(static_cast<int32_t>(point) + run.distance);
+  const LowerRun* run = last_run(lower_runs, point);
+  if (!run || point > run->last || (point - run->first) % run->step != 0) return point;
+  return static_cast<uint32_t>(static_cast<int32_t>(point) + run->distance);
 }
 
 /// A capital sigma is final where a cased letter stands before it and none after, looking past apostrophes
@@ -57,8 +59,7 @@ bool is_final_sigma(std::string_view text, size_t at) {
   size_t before = at;
   uint32_t point = 0;
   while (before > 0) {
-    --before;
-    while ((static_cast<unsigned char>(text[before]) & 0xC0) == 0x80) --before;
+    before = character_before(text, before);
     point = decode_valid(&text[before]).point;
     if (!is(point, ignorable)) break;
   }
@@ -89,31 +90,6 @@ std::string ascii_digits(std::string_view text) {
   return out;
 }
 
-constexpr bool is_ascii_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-/// Takes digits from the front of `rest`, with single underscores between them, and adds them to `out`.
-bool take_digits(std::string_view& rest, std::string& out) {
-  if (rest.empty() || !is_ascii_digit(rest[0])) return false;
-  while (!rest.empty()) {
-    if (is_ascii_digit(rest[0])) {
-      out += rest[0];
-    } else if (rest[0] != '_' || rest.size() < 2 || !is_ascii_digit(rest[1])) {
-      break;
-    }
-    rest.remove_prefix(1);
-  }
-  return true;
-}
-
-bool take_sign(std::string_view& rest, std::string& out) {
-  if (rest.empty() || (rest[0] != '+' && rest[0] != '-')) return false;
-  out += rest[0];
-  rest.remove_prefix(1);
-  return true;
-}
-
 }  // namespace
 
 std::string lower(std::string_view text) {
@@ -122,7 +98,7 @@ std::string lower(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     const char c = text[at];
     if (static_cast<unsigned char>(c) < 0x80) {
-      out += c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+      out += small_letter(c);
       ++at;
       continue;
     }
@@ -162,28 +138,20 @@ std::string_view strip(std::string_view text) {
 }
 
 std::optional<double> parse_number(std::string_view text) {
-  const std::string ascii = ascii_digits(strip(text));
-  std::string_view rest = ascii;
-  std::string number;
-  take_sign(rest, number);
-  const std::string name = lower(rest);
-  if (name == "inf" || name == "infinity" || name == "nan")
-    return std::strtod((number + name).c_str(), nullptr);
-  bool digits = take_digits(rest, number);
-  if (!rest.empty() && rest[0] == '.') {
-    number += '.';
-    rest.remove_prefix(1);
-    digits = take_digits(rest, number) || digits;
-  }
-  if (!digits) return std::nullopt;
-  if (!rest.empty() && (rest[0] == 'e' || rest[0] == 'E')) {
-    number += 'e';
-    rest.remove_prefix(1);
-    take_sign(rest, number);
-    if (!take_digits(rest, number)) return std::nullopt;
-  }
-  if (!rest.empty()) return std::nullopt;
-  return std::strtod(number.c_str(), nullptr);
+  std::string number = ascii_digits(strip(text));
+  const auto is_digit_at = [&](size_t at) {
+    return at < number.size() && number[at] >= '0' && number[at] <= '9';
+  };
+  for (size_t at = 0; at < number.size(); ++at)
+    if (number[at] == '_' && !(is_digit_at(at - 1) && is_digit_at(at + 1))) return std::nullopt;
+  std::erase(number, '_');
+  if (number.starts_with('+') && !number.starts_with("+-")) number.erase(0, 1);
+  double value = 0;
+  const char* end = number.data() + number.size();
+  const auto [stop, error] = std::from_chars(number.data(), end, value);
+  // nan(…), which C++ reads, is no number of Python's.
+  if (error == std::errc::invalid_argument || stop != end || number.ends_with(')')) return std::nullopt;
+  return std::strtod(number.c_str(), nullptr);  // infinity or 0 where it is out of range
 }
 
 std::string text_of(double value) {

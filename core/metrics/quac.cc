@@ -32,35 +32,30 @@ std::vector<Reference> voted(const MetricItem& item) {
   return spans;
 }
 
-double human_f1(const std::vector<Reference>& references) {
-  if (references.size() == 1) return 1;
+/// The mean over `count` references, each left out in turn, of the best f1(left out, other) of the others.
+template <class F1>
+double mean_best(size_t count, F1 f1) {
   double sum = 0;
-  for (size_t i = 0; i < references.size(); ++i) {
+  for (size_t out = 0; out < count; ++out) {
     double best = 0;
-    for (size_t j = 0; j < references.size(); ++j)
-      if (i != j) best = std::max(best, references[i].tokens.f1(references[j].tokens));
+    for (size_t i = 0; i < count; ++i)
+      if (i != out) best = std::max(best, f1(out, i));
     sum += best;
   }
-  return sum / static_cast<double>(references.size());
+  return sum / static_cast<double>(count);
+}
+
+double human_f1(const std::vector<Reference>& references) {
+  if (references.size() == 1) return 1;
+  return mean_best(references.size(),
+                   [&](size_t out, size_t i) { return references[out].tokens.f1(references[i].tokens); });
 }
 
 double model_f1(const Reference& predicted, const std::vector<Reference>& references) {
   std::vector<double> f1s;
-  for (const Reference& reference : references) {
-    if (reference.cannot)
-      f1s.push_back(predicted.cannot ? 1 : 0);
-    else
-      f1s.push_back(predicted.tokens.f1(reference.tokens));
-  }
-  if (f1s.size() == 1) return f1s[0];
-  double sum = 0;
-  for (size_t out = 0; out < f1s.size(); ++out) {
-    double best = 0;
-    for (size_t i = 0; i < f1s.size(); ++i)
-      if (i != out) best = std::max(best, f1s[i]);
-    sum += best;
-  }
-  return sum / static_cast<double>(f1s.size());
+  for (const Reference& reference : references)
+    f1s.push_back(reference.cannot ? predicted.cannot : predicted.tokens.f1(reference.tokens));
+  return f1s.size() == 1 ? f1s[0] : mean_best(f1s.size(), [&](size_t, size_t i) { return f1s[i]; });
 }
 
 enum Term {
@@ -127,19 +122,21 @@ void close_dialog(std::span<double> terms) {
 }
 
 void evaluate_quac(std::span<const double> sums, std::span<double> values) {
-  values[0] = 100 * sums[f1_sum] / sums[total];
-  values[1] = 100 * sums[as_good] / sums[total];
-  values[2] = 100 * sums[dialogs_as_good] / sums[dialogs];
-  values[3] = 100 * sums[all_f1] / sums[all_total];
-  values[4] = 100 * sums[cannot_f1] / sums[cannot_total];
-  values[5] = 100 * sums[yesno_right] / sums[yesno_total];
-  values[6] = 100 * sums[followup_right] / sums[followup_total];
-  values[7] = 100 * sums[human_sum] / sums[human_total];
+  constexpr std::pair<Term, Term> shares[] = {{f1_sum, total},
+                                              {as_good, total},
+                                              {dialogs_as_good, dialogs},
+                                              {all_f1, all_total},
+                                              {cannot_f1, cannot_total},
+                                              {yesno_right, yesno_total},
+                                              {followup_right, followup_total},
+                                              {human_sum, human_total}};
+  for (size_t v = 0; v < std::size(shares); ++v)
+    values[v] = 100 * sums[shares[v].first] / sums[shares[v].second];
   values[8] = sums[all_total];
   values[9] = sums[dialogs];
 }
 
-constexpr std::string_view scores[] = {"f1", "human_f1"};
+constexpr Metric::ValueName scores[] = {{"f1"}, {"human_f1"}};
 constexpr Metric::ValueName values[] = {{"f1"},
                                         {"HEQ"},
                                         {"DHEQ"},

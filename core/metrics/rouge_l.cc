@@ -1,9 +1,9 @@
 // ROUGE-L as the Python package rouge-score computes it (rouge_scorer.score_multi of "rougeL").
-#include <algorithm>
+#include "core/metrics/rouge_l.h"
 
-#include "core/metrics/common_subsequence.h"
+#include <bit>
+
 #include "core/metrics/metrics.h"
-#include "core/metrics/porter_stem.h"
 #include "core/metrics/python_text.h"
 
 namespace sheaf {
@@ -32,8 +32,8 @@ Tokens rouge_tokens(std::string_view text, bool stem) {
   return tokens;
 }
 
-void measure_rouge(const MetricItem& item, std::span<double> terms, std::span<double> scores, bool stem) {
-  terms[3] = 1;
+template <bool stem>
+void score_rouge(const MetricItem& item, std::span<double> scores) {
   if (!item.prediction || item.prediction->empty()) return;
   const Tokens predicted = rouge_tokens(item.prediction->front(), stem);
   const CommonSubsequence with_predicted(predicted);
@@ -49,43 +49,62 @@ void measure_rouge(const MetricItem& item, std::span<double> terms, std::span<do
     scores[1] = precision;
     scores[2] = recall;
   }
-  std::copy_n(scores.begin(), 3, terms.begin());
 }
 
-void measure_plain(const MetricItem& item, std::span<double> terms, std::span<double> scores) {
-  measure_rouge(item, terms, scores, false);
-}
-
-void measure_stemmed(const MetricItem& item, std::span<double> terms, std::span<double> scores) {
-  measure_rouge(item, terms, scores, true);
-}
-
-void evaluate_rouge(std::span<const double> sums, std::span<double> values) {
-  for (size_t i = 0; i < 3; ++i) values[i] = sums[i] / sums[3];
-  values[3] = sums[3];
-}
-
-constexpr std::string_view scores[] = {"rougeL", "rougeL_precision", "rougeL_recall"};
-constexpr Metric::ValueName values[] = {{"rougeL"}, {"rougeL_precision"}, {"rougeL_recall"}, {"total", true}};
+constexpr Metric::ValueName rouge_values[] = {
+    {"rougeL"}, {"rougeL_precision"}, {"rougeL_recall"}, {"total", true}};
 
 }  // namespace
 
+CommonSubsequence::CommonSubsequence(const std::vector<std::string>& words) : count_(words.size()) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    std::vector<Places>& places = places_[words[i]];
+    if (places.empty() || places.back().word != i / 64) places.push_back({i / 64, 0});
+    places.back().where |= uint64_t{1} << i % 64;
+  }
+}
+
+size_t CommonSubsequence::length_with(const std::vector<std::string>& others) const {
+  // A zero at i: the subsequence is one longer with word i than without it.
+  std::vector<uint64_t> rises((count_ + 63) / 64, ~uint64_t{0});
+  for (const std::string& other : others) {
+    const auto found = places_.find(other);
+    if (found == places_.end()) continue;
+    // rises = (rises + matches) | (rises - matches), as one long number.
+    uint64_t carry = 0;
+    size_t at = 0;  // where the carry goes
+    const auto carry_on = [&](size_t end) {
+      for (; carry != 0 && at < end; ++at) {
+        const uint64_t before = rises[at];
+        rises[at] = before | (before + 1);
+        carry = before == ~uint64_t{0};
+      }
+    };
+    for (const Places& places : found->second) {
+      carry_on(places.word);
+      at = places.word;
+      const uint64_t before = rises[at], matches = before & places.where;
+      const uint64_t sum = before + matches;
+      rises[at] = (sum + carry) | (before - matches);
+      carry = sum < before || sum + carry < sum;
+      ++at;
+    }
+    carry_on(rises.size());
+  }
+  size_t zeros = 0;
+  for (const uint64_t word : rises) zeros += static_cast<size_t>(std::popcount(~word));
+  return zeros;
+}
+
 Metric rouge_l_metric() {
-  return {.name = "rouge-l",
-          .about = "ROUGE-L as the package rouge-score: F of the longest common subsequence of words",
-          .values = values,
-          .scores = scores,
-          .terms = 4,
-          .measure = measure_plain,
-          .evaluate = evaluate_rouge};
+  return mean_metric<score_rouge<false>>(
+      "rouge-l", "ROUGE-L as the package rouge-score: F of the longest common subsequence of words",
+      rouge_values, -1);
 }
 
 Metric rouge_l_stem_metric() {
-  Metric metric = rouge_l_metric();
-  metric.name = "rouge-l-stem";
-  metric.about = "the same on Porter stems (use_stemmer=True)";
-  metric.measure = measure_stemmed;
-  return metric;
+  return mean_metric<score_rouge<true>>("rouge-l-stem", "the same on Porter stems (use_stemmer=True)",
+                                        rouge_values, -1);
 }
 
 }  // namespace sheaf

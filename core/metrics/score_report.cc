@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "core/text/printable.h"
+#include "core/text/table.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
@@ -32,10 +34,11 @@ ordered_json named(const Metric& metric, const std::vector<double>& values) {
   return json;
 }
 
+/// A value of the metric, or "-" where it has none, to the right of `width` characters.
 std::string figure_text(double value, bool is_count, size_t width, int decimals) {
-  if (std::isnan(value)) return fmt::format("{:>{}}", "-", width);
-  if (is_count) return fmt::format("{:>{}}", static_cast<int64_t>(value), width);
-  return fmt::format("{:>{}.{}f}", value, width, decimals);
+  if (std::isnan(value)) return pad_text("-", width, true);
+  return pad_text(is_count ? fmt::format("{:.0f}", value) : fmt::format("{:.{}f}", value, decimals), width,
+                  true);
 }
 
 ordered_json against_json(const ScoreReport& report) {
@@ -76,9 +79,9 @@ std::string p_text(double p_value, double least) {
 std::string value_line(const ScoreReport& report, size_t v) {
   const Metric& metric = *report.scores.metric;
   const double value = report.scores.values[v];
-  if (metric.values[v].optional && std::isnan(value)) return {};
-  std::string line =
-      fmt::format("  {:<18}{}", metric.values[v].name, figure_text(value, metric.values[v].is_count, 9, 4));
+  const auto& [name, is_count, optional, about] = metric.values[v];
+  if (optional && std::isnan(value)) return {};
+  std::string line = "  " + pad_text(std::string(name), 18) + figure_text(value, is_count, 9, 4);
   if (const auto& interval = report.scores.intervals[v])
     line += fmt::format("   {:>8.4f} to {:>8.4f}", interval->low, interval->high);
   if (report.against)
@@ -87,28 +90,29 @@ std::string value_line(const ScoreReport& report, size_t v) {
                           report.against->scores.values[v], difference->difference, difference->interval.low,
                           difference->interval.high,
                           p_text(difference->p_value, 1.0 / (report.options.resamples + 1)));
-  if (!metric.values[v].about.empty()) line += fmt::format("   {}", metric.values[v].about);
-  return line + "\n";
+  return line + (about.empty() ? "" : fmt::format("   {}", about)) + "\n";
 }
 
 std::string group_name(const Group& group) {
-  return group.attribute.empty() ? printable_line(group.category) : "  " + printable_line(group.attribute);
+  return (group.attribute.empty() ? "  " : "    ") +
+         printable_line(group.attribute.empty() ? group.category : group.attribute);
 }
 
 std::string group_lines(const ScoreReport& report) {
+  constexpr size_t kNarrowest = 8;
   const Metric& metric = *report.scores.metric;
-  size_t width = 8;
-  for (const Group& group : report.groups) width = std::max(width, group_name(group).size());
-  std::string text = fmt::format("\n  {:<{}}", "", width);
+  size_t width = 2 + kNarrowest;
+  for (const Group& group : report.groups) width = std::max(width, count_characters(group_name(group)));
+  const auto column = [&](const Metric::ValueName& value) { return std::max(value.name.size(), kNarrowest); };
+  std::string text = "\n" + pad_text("", width);
   for (const auto& value : metric.values)
-    text += fmt::format(" {:>{}}", value.name, std::max<size_t>(value.name.size(), 8));
+    text += " " + pad_text(std::string(value.name), column(value), true);
   text += "\n";
   for (const Group& group : report.groups) {
-    text += fmt::format("  {:<{}}", group_name(group), width);
-    for (size_t v = 0; v < group.values.size(); ++v) {
-      const size_t column = std::max<size_t>(metric.values[v].name.size(), 8);
-      text += " " + figure_text(group.values[v], metric.values[v].is_count, column, metric.best > 1 ? 2 : 4);
-    }
+    text += pad_text(group_name(group), width);
+    for (size_t v = 0; v < group.values.size(); ++v)
+      text += " " + figure_text(group.values[v], metric.values[v].is_count, column(metric.values[v]),
+                                metric.best > 1 ? 2 : 4);
     text += "\n";
   }
   return text;
@@ -134,38 +138,32 @@ ordered_json score_json(const ScoreReport& report) {
         json["intervals"][std::string(metric.values[v].name)] = {interval->low, interval->high};
   }
   if (!report.groups.empty()) json["groups"] = groups_json(report);
-  const JudgedItems& judged = report.judged;
-  if (!judged.values.empty())
-    json["confidence"]["values"] = confidence_json(summarize_confidence(judged.values));
-  if (!judged.nulls.empty())
-    json["confidence"]["nulls"] = confidence_json(summarize_confidence(judged.nulls));
-  if (!judged.attributes.empty()) json["confidence"]["attributes"] = attribute_confidence_json(judged);
+  if (ordered_json worth = confidence_json(report.judged); !worth.empty())
+    json["confidence"] = std::move(worth);
   if (report.against) json["against"] = against_json(report);
   return json;
 }
 
 std::string score_text(const ScoreReport& report) {
   const Metric& metric = *report.scores.metric;
-  std::string text = fmt::format("{:<20}{:>9}", metric.name, "");
-  if (report.options.resamples > 0) text += fmt::format("   {:<20}", "95 % interval");
-  if (report.against) text += fmt::format("   {:>8}   {:>8}   95 % interval", "against", "change");
+  std::string text = pad_text(std::string(metric.name), 29);
+  if (report.options.resamples > 0) text += "   " + pad_text("95 % interval", 20);
+  if (report.against) text += "    against     change   95 % interval";
   text.erase(text.find_last_not_of(' ') + 1);
   text += "\n";
   for (size_t v = 0; v < metric.values.size(); ++v) text += value_line(report, v);
   if (has_macro(report)) {
     const std::vector<double> macro = macro_scores(report.groups);
     for (size_t m = 0; m < macro.size(); ++m)
-      text += fmt::format("  {:<18}{:>9.4f}   mean over attributes\n", kMacroNames[m], macro[m]);
+      text += "  " + pad_text(kMacroNames[m], 18) + figure_text(macro[m], false, 9, 4) +
+              "   mean over attributes\n";
   }
   if (report.against && report.against->comparison.mcnemar) {
     const auto& test = *report.against->comparison.mcnemar;
     text += fmt::format("  {} right only in --pred, {} only in --against: {} (McNemar, exact)\n",
                         test.only_second, test.only_first, p_text(test.p_value, 0));
   }
-  if (const auto& values = report.judged.values; !values.empty())
-    text += confidence_text(summarize_confidence(values), "values");
-  if (const auto& nulls = report.judged.nulls; !nulls.empty())
-    text += confidence_text(summarize_confidence(nulls), "nulls");
+  text += confidence_text(report.judged);
   if (!report.groups.empty() && !report.against) text += group_lines(report);
   return text;
 }

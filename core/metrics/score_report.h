@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "core/metrics/breakdown.h"
 #include "core/metrics/confidence.h"
 #include "core/metrics/metric.h"
 

@@ -1,53 +1,21 @@
 // The block layouts up to Q6_K are ggml's. Scales are fp16 and quants have at most 6 bits, so every product
 // here is exact in fp32 and the result does not depend on whether the compiler fuses it with the addition
 // that follows.
+#include "core/model/dtype.h"
+
+#include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 
 #include "core/base/error.h"
-#include "core/model/model.h"
+#include "core/model/e4m3.h"
 #include "core/model/scaled_blocks.h"
 
 namespace sheaf {
 namespace {
 
-struct Layout {
-  const char* name;
-  int32_t values;
-  int32_t bytes;
-};
-
-constexpr std::array<Layout, 15> layouts{{
-    {"F32", 1, 4},
-    {"F16", 1, 2},
-    {"BF16", 1, 2},
-    {"Q8_0", 32, 34},
-    {"Q4_0", 32, 18},
-    {"Q4_1", 32, 20},
-    {"Q5_0", 32, 22},
-    {"Q4_K", 256, 144},
-    {"Q5_K", 256, 176},
-    {"Q6_K", 256, 210},
-    {"FP8", 32, 36},
-    {"FP8", 128, 132},
-    {"INT4", 32, 20},
-    {"INT4", 128, 68},
-    {"NF4", 64, 36},
-}};
-
-const Layout& layout(DType dtype) {
-  return layouts[static_cast<size_t>(dtype)];
-}
-
 uint8_t byte_at(const std::byte* data, int at) {
   return std::to_integer<uint8_t>(data[at]);
-}
-
-uint16_t load16(const std::byte* data) {
-  uint16_t bits = 0;
-  std::memcpy(&bits, data, sizeof bits);
-  return bits;
 }
 
 /// Without a branch on the value, so that a loop over it vectorizes: the exponent is rebased by a
@@ -60,7 +28,7 @@ float half_to_float(uint16_t half) {
 }
 
 float half_at(const std::byte* data) {
-  return half_to_float(load16(data));
+  return half_to_float(load_value<uint16_t>(data));
 }
 
 void q8_0_block(const std::byte* block, float* out) {
@@ -109,21 +77,9 @@ ScaleMin scale_min(const std::byte* packed, int group) {
                                                                                 << 4};
 }
 
-void q4_k_block(const std::byte* block, float* out) {
-  const float d = half_at(block);
-  const float dmin = half_at(block + 2);
-  for (int group = 0; group < 8; ++group) {
-    const auto [scale, min] = scale_min(block + 4, group);
-    const float step = d * static_cast<float>(scale);
-    const float floor = dmin * static_cast<float>(min);
-    const std::byte* quants = block + 16 + group / 2 * 32;
-    const int shift = group % 2 * 4;
-    for (int i = 0; i < 32; ++i)
-      out[group * 32 + i] = step * static_cast<float>(byte_at(quants, i) >> shift & 15) - floor;
-  }
-}
-
-void q5_k_block(const std::byte* block, float* out) {
+/// Blocks of Q4_K; or (Fifth) of Q5_K, which has a fifth bit of every value before the others.
+template <bool Fifth>
+void k_block(const std::byte* block, float* out) {
   const float d = half_at(block);
   const float dmin = half_at(block + 2);
   const std::byte* high = block + 16;
@@ -131,10 +87,11 @@ void q5_k_block(const std::byte* block, float* out) {
     const auto [scale, min] = scale_min(block + 4, group);
     const float step = d * static_cast<float>(scale);
     const float floor = dmin * static_cast<float>(min);
-    const std::byte* quants = block + 48 + group / 2 * 32;
+    const std::byte* quants = block + (Fifth ? 48 : 16) + group / 2 * 32;
     const int shift = group % 2 * 4;
     for (int i = 0; i < 32; ++i) {
-      const int quant = (byte_at(quants, i) >> shift & 15) | (byte_at(high, i) >> group & 1) << 4;
+      int quant = byte_at(quants, i) >> shift & 15;
+      if constexpr (Fifth) quant |= (byte_at(high, i) >> group & 1) << 4;
       out[group * 32 + i] = step * static_cast<float>(quant) - floor;
     }
   }
@@ -157,66 +114,164 @@ void q6_k_block(const std::byte* block, float* out) {
   }
 }
 
-template <class Block>
-void each_block(DType dtype, const std::byte* data, int64_t count, float* out, Block block) {
-  const Layout& shape = layout(dtype);
-  for (int64_t i = 0; i < count / shape.values; ++i) block(data + i * shape.bytes, out + i * shape.values);
+// Blocks of core/model/scaled_blocks.h.
+
+template <int Values>
+void e4m3_block(const std::byte* block, float* out) {
+  const auto scale = load_value<float>(block);
+  for (int i = 0; i < Values; ++i) out[i] = scale * from_e4m3(byte_at(block + kScaleBytes, i));
+}
+
+template <int Values>
+void int4_block(const std::byte* block, float* out) {
+  const auto bits = load_value<uint32_t>(block);
+  const auto scale = std::bit_cast<float>(bits & ~kZeroPointBits);
+  const auto zero = static_cast<int>(bits & kZeroPointBits);
+  for (int i = 0; i < Values / 2; ++i) {
+    const int pair = byte_at(block + kScaleBytes, i);
+    out[2 * i] = scale * static_cast<float>((pair & 15) - zero);
+    out[2 * i + 1] = scale * static_cast<float>((pair >> 4) - zero);
+  }
+}
+
+void nf4_block(const std::byte* block, float* out) {
+  const auto scale = load_value<float>(block);
+  for (int i = 0; i < 32; ++i) {
+    const int pair = byte_at(block + kScaleBytes, i);
+    out[2 * i] = scale * kNf4.values[pair & 15];
+    out[2 * i + 1] = scale * kNf4.values[pair >> 4];
+  }
+}
+
+void f32_values(const std::byte* data, int64_t count, float* out) {
+  std::memcpy(out, data, static_cast<size_t>(count) * sizeof(float));
+}
+void f16_values(const std::byte* data, int64_t count, float* out) {
+  for (int64_t i = 0; i < count; ++i) out[i] = half_at(data + 2 * i);
+}
+void bf16_values(const std::byte* data, int64_t count, float* out) {
+  for (int64_t i = 0; i < count; ++i)
+    out[i] = std::bit_cast<float>(static_cast<uint32_t>(load_value<uint16_t>(data + 2 * i)) << 16);
+}
+
+template <auto Block, int Values, int Bytes>
+void blocks(const std::byte* data, int64_t count, float* out) {
+  for (int64_t i = 0; i < count / Values; ++i) Block(data + i * Bytes, out + i * Values);
+}
+
+/// The first are those of DType, in its order.
+constexpr TensorType kTypes[] = {
+    {"F32", 1, 4, 0, true, DType::f32, f32_values},
+    {"F16", 1, 2, 1, true, DType::f16, f16_values},
+    {"Q4_0", 32, 18, 2, false, DType::q4_0, blocks<q4_0_block, 32, 18>, 1},
+    {"Q4_1", 32, 20, 3, false, DType::q4_1, blocks<q4_1_block, 32, 20>, 2},
+    {"Q5_0", 32, 22, 6, false, DType::q5_0, blocks<q5_0_block, 32, 22>, 1},
+    {"Q8_0", 32, 34, 8, false, DType::q8_0, blocks<q8_0_block, 32, 34>, 1},
+    {"Q4_K", 256, 144, 12, false, DType::q4_k, blocks<k_block<false>, 256, 144>, 2},
+    {"Q5_K", 256, 176, 13, false, DType::q5_k, blocks<k_block<true>, 256, 176>, 2},
+    {"Q6_K", 256, 210, 14, false, DType::q6_k, blocks<q6_k_block, 256, 210>, 1, 208},
+    {"BF16", 1, 2, 30, true, DType::bf16, bf16_values},
+    {"FP8", 32, 36, -1, false, DType::e4m3_32, blocks<e4m3_block<32>, 32, 36>},
+    {"FP8", 128, 132, -1, false, DType::e4m3_128, blocks<e4m3_block<128>, 128, 132>},
+    {"INT4", 32, 20, -1, false, DType::int4_32, blocks<int4_block<32>, 32, 20>},
+    {"INT4", 128, 68, -1, false, DType::int4_128, blocks<int4_block<128>, 128, 68>},
+    {"NF4", 64, 36, -1, false, DType::nf4, blocks<nf4_block, 64, 36>},
+    {"Q5_1", 32, 24, 7},
+    {"Q8_1", 32, 36, 9},
+    {"Q2_K", 256, 84, 10},
+    {"Q3_K", 256, 110, 11},
+    {"Q8_K", 256, 292, 15},
+    {"IQ2_XXS", 256, 66, 16},
+    {"IQ2_XS", 256, 74, 17},
+    {"IQ3_XXS", 256, 98, 18},
+    {"IQ1_S", 256, 50, 19},
+    {"IQ4_NL", 32, 18, 20},
+    {"IQ3_S", 256, 110, 21},
+    {"IQ2_S", 256, 82, 22},
+    {"IQ4_XS", 256, 136, 23},
+    {"I8", 1, 1, 24, true},
+    {"I16", 1, 2, 25, true},
+    {"I32", 1, 4, 26, true},
+    {"I64", 1, 8, 27, true},
+    {"F64", 1, 8, 28, true},
+    {"IQ1_M", 256, 56, 29},
+    {"Q4_0_4_4", 32, 18, 31},
+    {"Q4_0_4_8", 32, 18, 32},
+    {"Q4_0_8_8", 32, 18, 33},
+    {"TQ1_0", 256, 54, 34},
+    {"TQ2_0", 256, 66, 35},
+    {"MXFP4", 32, 17, 39},
+    {"F8_E4M3", 1, 1, -1, true},
+    {"F8_E5M2", 1, 1, -1, true},
+    {"U64", 1, 8, -1, true},
+    {"U32", 1, 4, -1, true},
+    {"U16", 1, 2, -1, true},
+    {"U8", 1, 1, -1, true},
+    {"BOOL", 1, 1, -1, true},
+};
+
+template <class Is>
+const TensorType* find_type(Is is) {
+  const auto* found = std::ranges::find_if(kTypes, is);
+  return found == std::end(kTypes) ? nullptr : found;
+}
+
+/// Without a branch on the value, so that a loop over it vectorizes.
+uint16_t rounded(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t nearest = (bits + 0x7fffU + (bits >> 16 & 1U)) >> 16;
+  return static_cast<uint16_t>((bits & 0x7fffffffU) > 0x7f800000U ? 0x7fffU : nearest);
+}
+
+void round_all(const float* values, int64_t count, uint16_t* out) {
+  for (int64_t i = 0; i < count; ++i) out[i] = rounded(values[i]);
+}
+
+/// bf16 has nothing to round, but every NaN is to look the same.
+void copy_bf16(const std::byte* data, int64_t count, uint16_t* out) {
+  for (int64_t i = 0; i < count; ++i) {
+    const auto bits = load_value<uint16_t>(data + 2 * i);
+    out[i] = (bits & 0x7fffU) > 0x7f80U ? uint16_t{0x7fff} : bits;
+  }
 }
 
 }  // namespace
 
-const char* dtype_name(DType dtype) {
-  return layout(dtype).name;
+const TensorType& tensor_type(DType dtype) {
+  return kTypes[static_cast<size_t>(dtype)];
 }
-int32_t block_values(DType dtype) {
-  return layout(dtype).values;
+
+const TensorType* find_ggml_type(uint32_t number) {
+  return find_type([&](const TensorType& type) { return int64_t{type.ggml} == int64_t{number}; });
 }
-int32_t block_bytes(DType dtype) {
-  return layout(dtype).bytes;
+
+const TensorType* find_safetensors_type(std::string_view name) {
+  return find_type([&](const TensorType& type) { return type.safetensors && type.name == name; });
+}
+
+std::string readable_types(bool gguf) {
+  std::string list;
+  for (const TensorType& type : kTypes)
+    if (type.dtype && (gguf ? type.ggml >= 0 : type.safetensors))
+      list += (list.empty() ? "" : ", ") + std::string(type.name);
+  return list;
 }
 
 void to_f32(DType dtype, const std::byte* data, int64_t count, float* out) {
-  if (count % block_values(dtype) != 0)
-    fail("{} values are not whole blocks of {}", count, dtype_name(dtype));
-  switch (dtype) {
-    case DType::f32:
-      std::memcpy(out, data, static_cast<size_t>(count) * sizeof(float));
-      return;
-    case DType::f16:
-      for (int64_t i = 0; i < count; ++i) out[i] = half_at(data + 2 * i);
-      return;
-    case DType::bf16:
-      for (int64_t i = 0; i < count; ++i)
-        out[i] = std::bit_cast<float>(static_cast<uint32_t>(load16(data + 2 * i)) << 16);
-      return;
-    case DType::q8_0:
-      return each_block(dtype, data, count, out, q8_0_block);
-    case DType::q4_0:
-      return each_block(dtype, data, count, out, q4_0_block);
-    case DType::q4_1:
-      return each_block(dtype, data, count, out, q4_1_block);
-    case DType::q5_0:
-      return each_block(dtype, data, count, out, q5_0_block);
-    case DType::q4_k:
-      return each_block(dtype, data, count, out, q4_k_block);
-    case DType::q5_k:
-      return each_block(dtype, data, count, out, q5_k_block);
-    case DType::q6_k:
-      return each_block(dtype, data, count, out, q6_k_block);
-    case DType::e4m3_32:
-    case DType::e4m3_128:
-      return each_block(dtype, data, count, out, [dtype](const std::byte* block, float* to) {
-        e4m3_block(block, block_values(dtype), to);
-      });
-    case DType::int4_32:
-    case DType::int4_128:
-      return each_block(dtype, data, count, out, [dtype](const std::byte* block, float* to) {
-        int4_block(block, block_values(dtype), to);
-      });
-    case DType::nf4:
-      return each_block(dtype, data, count, out, nf4_block);
+  const TensorType& type = tensor_type(dtype);
+  if (count % type.block_values != 0) fail("{} values are not whole blocks of {}", count, type.name);
+  type.to_f32(data, count, out);
+}
+
+void to_bf16(DType dtype, const std::byte* data, int64_t count, uint16_t* out) {
+  if (dtype == DType::bf16) return copy_bf16(data, count, out);
+  constexpr int64_t kPiece = 2048;  // whole blocks of every type, as fp32 in the first cache
+  std::array<float, kPiece> piece;
+  for (int64_t done = 0; done < count; done += kPiece) {
+    const int64_t values = std::min(kPiece, count - done);
+    to_f32(dtype, data + done / block_values(dtype) * block_bytes(dtype), values, piece.data());
+    round_all(piece.data(), values, out + done);
   }
-  fail("to_f32: unknown type {}", static_cast<int>(dtype));
 }
 
 }  // namespace sheaf

@@ -1,21 +1,9 @@
 // The loops have no branch on a value, so that they vectorize: they run at the speed of memory.
-#include "core/model/finite.h"
-
-#include <cstring>
-
-#include "core/base/error.h"
-#include "core/model/model.h"
+#include "core/model/dtype.h"
 #include "core/model/scaled_blocks.h"
 
 namespace sheaf {
 namespace {
-
-template <class Word>
-Word word_at(const std::byte* data) {
-  Word word = 0;
-  std::memcpy(&word, data, sizeof word);
-  return word;
-}
 
 /// Whether no word has an exponent of `limit` or above; `mask` covers the exponent. What is added carries
 /// into the highest bit from there on: three operations that every vector unit has, where a comparison would
@@ -26,7 +14,7 @@ bool exponents_below(const std::byte* data, int64_t count, Word mask, Word limit
   const auto carry = static_cast<Word>(kHighest - limit);
   Word reached = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const auto exponent = static_cast<Word>(word_at<Word>(data + i * int64_t{sizeof(Word)}) & mask);
+    const auto exponent = static_cast<Word>(load_value<Word>(data + i * int64_t{sizeof(Word)}) & mask);
     reached = static_cast<Word>(reached | static_cast<Word>(exponent + carry));
   }
   return (reached & kHighest) == 0;
@@ -37,22 +25,23 @@ constexpr uint32_t kFloatExponent = 0x7f800000;
 constexpr uint32_t kMostFloat = 0x7f000000;  // 2^127: what is above may round up to infinity in bf16
 constexpr uint32_t kMostScale = 0x78000000;  // 2^113, times any value of a block below 2^127
 
-/// Of blocks that have `halves` of fp16 beside each other, `at` bytes from their beginning.
-bool half_scales(DType dtype, const std::byte* data, int64_t count, int64_t at, int halves) {
-  const int64_t bytes = block_bytes(dtype), blocks = count / block_values(dtype);
+/// Whether the fp16 scales of blocks are finite.
+bool half_scales(const TensorType& type, const std::byte* data, int64_t count) {
+  const int64_t bytes = type.block_bytes, blocks = count / type.block_values;
+  const int64_t at = type.scales_at, halves = type.half_scales;
   uint16_t reached = 0;
   for (int64_t i = 0; i < blocks; ++i)
-    for (int half = 0; half < halves; ++half)
-      reached |= (word_at<uint16_t>(data + i * bytes + at + 2 * half) & kHalfExponent) == kHalfExponent;
+    for (int64_t half = 0; half < halves; ++half)
+      reached |= (load_value<uint16_t>(data + i * bytes + at + 2 * half) & kHalfExponent) == kHalfExponent;
   return reached == 0;
 }
 
-/// Of blocks with an fp32 scale before them.
+/// Whether the fp32 scales before blocks are small enough.
 bool float_scales(DType dtype, const std::byte* data, int64_t count) {
   const int64_t bytes = block_bytes(dtype), blocks = count / block_values(dtype);
   uint32_t reached = 0;
   for (int64_t i = 0; i < blocks; ++i)
-    reached |= (word_at<uint32_t>(data + i * bytes) & kFloatExponent) >= kMostScale;
+    reached |= (load_value<uint32_t>(data + i * bytes) & kFloatExponent) >= kMostScale;
   return reached == 0;
 }
 
@@ -86,25 +75,12 @@ bool surely_finite(DType dtype, const std::byte* data, int64_t count) {
       return exponents_below<uint16_t>(data, count, kHalfExponent, kHalfExponent);
     case DType::bf16:
       return exponents_below<uint16_t>(data, count, kBf16Exponent, kBf16Exponent);
-    case DType::q8_0:
-    case DType::q4_0:
-    case DType::q5_0:
-      return half_scales(dtype, data, count, 0, 1);
-    case DType::q4_1:
-    case DType::q4_k:
-    case DType::q5_k:
-      return half_scales(dtype, data, count, 0, 2);
-    case DType::q6_k:
-      return half_scales(dtype, data, count, 208, 1);
-    case DType::e4m3_32:
-    case DType::e4m3_128:
-      return float_scales(dtype, data, count) && e4m3_values(dtype, data, count);
-    case DType::int4_32:
-    case DType::int4_128:
-    case DType::nf4:
-      return float_scales(dtype, data, count);
+    default:
+      break;
   }
-  fail("surely_finite: unknown type {}", static_cast<int>(dtype));
+  if (const TensorType& type = tensor_type(dtype); type.half_scales > 0)
+    return half_scales(type, data, count);
+  return float_scales(dtype, data, count) && (!is_e4m3(dtype) || e4m3_values(dtype, data, count));
 }
 
 }  // namespace sheaf

@@ -1,14 +1,12 @@
 #include "core/model/footprint.h"
 
 #include "core/base/error.h"
-#include "core/model/product_scratch.h"
 
 namespace sheaf {
 
-Footprint cpu_footprint(const ModelConfig& config, CpuPrecision precision) {
+Footprint cpu_footprint(const ModelConfig& config, Precision precision) {
   const int64_t padded = round_up_to_panel(config.head_dim);
-  const int64_t bytes =
-      precision == CpuPrecision::f32 ? 4 * (config.head_dim + padded) : 2 * (2 * padded + 6);
+  const int64_t bytes = in_whole_numbers(precision) ? 2 * (2 * padded + 6) : 4 * (config.head_dim + padded);
   return {bytes * config.layers * config.kv_heads, 128};
 }
 

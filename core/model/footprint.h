@@ -1,8 +1,10 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 
 #include "core/model/config.h"
 #include "core/model/panel.h"
+#include "core/model/precision.h"
 
 namespace sheaf {
 
@@ -25,11 +27,8 @@ struct Footprint {
   int32_t preferred_tokens = 0;  ///< tokens that a step should hold to keep the machine busy
 };
 
-/// What the quick CPU backend multiplies in: fp32, or whole numbers of 16 or 8 bits.
-enum class CpuPrecision : uint8_t { f32, int16, int8 };
-
 /// fp32, values padded to panels; or 16 bits with a scale for each vector.
-Footprint cpu_footprint(const ModelConfig& config, CpuPrecision precision = CpuPrecision::f32);
+Footprint cpu_footprint(const ModelConfig& config, Precision precision = Precision::f32);
 /// fp16 keys and values, heads padded; or e4m3, and those of one layer in fp16 beside them.
 /// Refuses heads that are too large.
 Footprint cuda_footprint(const ModelConfig& config, bool fp8_keys = false);
@@ -38,6 +37,15 @@ Footprint cuda_footprint(const ModelConfig& config, bool fp8_keys = false);
 /// picked at once; partial results of attention are not counted.
 int64_t cpu_step_bytes(const ModelConfig& config, int64_t tokens);
 int64_t cuda_step_bytes(const ModelConfig& config, int64_t tokens, int64_t picks, bool fp8_keys);
+
+/// The CUDA engine keeps the products of steps of fewer tokens in fp32, which saves a rounding, others in
+/// bf16.
+constexpr int64_t kWideTokens = 1024;
+
+/// Tokens that a scratch of bf16 values must have room for, so that every step of at most `tokens` fits.
+constexpr int64_t scratch_tokens(int64_t tokens) {
+  return std::max(tokens, std::min(2 * tokens, 2 * kWideTokens));
+}
 
 /// The size that the CUDA engine pads a head to.
 int32_t padded_head_dim(int32_t head_dim);

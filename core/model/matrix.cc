@@ -3,7 +3,6 @@
 
 #include "core/base/error.h"
 #include "core/model/e4m3.h"
-#include "core/model/finite.h"
 #include "core/model/model.h"
 #include "core/model/scaled_blocks.h"
 
@@ -66,24 +65,7 @@ bool copy_e4m3(const std::byte* row, DType dtype, int64_t cols, uint8_t* out, fl
   return true;
 }
 
-class LaterRows final : public StoredRows {
- public:
-  LaterRows(std::shared_ptr<const StoredRows> all, int64_t offset) : all_(std::move(all)), offset_(offset) {}
-  void read(int64_t first, int64_t count, std::byte* out) const override {
-    all_->read(offset_ + first, count, out);
-  }
-  void page_in(int64_t first, int64_t count) const override { all_->page_in(offset_ + first, count); }
-
- private:
-  std::shared_ptr<const StoredRows> all_;
-  int64_t offset_;
-};
-
 }  // namespace
-
-std::shared_ptr<const StoredRows> rows_from(std::shared_ptr<const StoredRows> all, int64_t first) {
-  return std::make_shared<LaterRows>(std::move(all), first);
-}
 
 void Matrix::check_rows(int64_t first, int64_t count) const {
   if (first < 0 || count < 0 || first > rows || count > rows - first)
@@ -229,10 +211,16 @@ Matrix Matrix::slice(int64_t first, int64_t count, std::string slice_name) const
   Matrix part = *this;
   part.name = std::move(slice_name);
   part.rows = count;
-  if (source)
-    part.source = rows_from(source, first);
-  else
+  if (source) {
+    auto later = std::make_shared<StoredRows>(*source);
+    later->read = [all = source, first](int64_t from, int64_t rows_read, std::byte* out) {
+      all->read(first + from, rows_read, out);
+    };
+    later->data += first * source->row_bytes;
+    part.source = std::move(later);
+  } else {
     part.data = data + first * row_bytes();
+  }
   if (adapter) {
     auto cut = std::make_shared<LowRank>(*adapter);
     const auto from = cut->b.begin() + static_cast<std::ptrdiff_t>(first * cut->rank);

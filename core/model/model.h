@@ -1,26 +1,27 @@
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "core/model/config.h"
 #include "core/model/dtype.h"
-#include "core/model/stored_rows.h"
 
 namespace sheaf {
 
-const char* dtype_name(DType dtype);
-/// Values in one block and bytes of one block (1 and the element size for plain types).
-int32_t block_values(DType dtype);
-int32_t block_bytes(DType dtype);
-/// Converts `count` values (a multiple of the block size) starting at `data` to fp32.
-void to_f32(DType dtype, const std::byte* data, int64_t count, float* out);
-/// The same to the bits of bf16, rounded to nearest even; a NaN becomes 0x7fff, as on a GPU.
-void to_bf16(DType dtype, const std::byte* data, int64_t count, uint16_t* out);
+/// Rows of a matrix that do not lie in a file as the matrix's type has them, but are put together whenever
+/// they are read.
+struct StoredRows {
+  /// Rows [first, first + count), one after the other.
+  std::function<void(int64_t first, int64_t count, std::byte* out)> read;
+  std::string tensor;               ///< what they are made of, in a mapped file
+  const std::byte* data = nullptr;  ///< its bytes
+  int64_t bytes = 0;
+  int64_t row_bytes = 0;  ///< of its bytes, one row's; 0: a row may need any of them
+};
 
 /// W + scale * B A, merged when a row is read.
 struct LowRank {
@@ -89,6 +90,9 @@ struct LayerWeights {
   Matrix mlp_norm;                ///< [hidden]; before the MLP, or after it when post_norm
   Matrix gate, up;                ///< [ffn, hidden]
   Matrix down;                    ///< [hidden, ffn]
+
+  /// The matrices that products read.
+  std::array<const Matrix*, 7> linears() const { return {&q, &k, &v, &o, &gate, &up, &down}; }
 };
 
 struct Model {

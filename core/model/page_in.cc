@@ -28,8 +28,8 @@ std::string file_mapped_at(const std::byte* address) {
   return "memory that is not mapped";
 }
 
-}  // namespace
-
+/// Brings bytes of a mapped file into memory. Where they cannot be read it fails with the name of the file
+/// and of the `tensor`.
 void page_in_bytes(const std::byte* begin, int64_t bytes, const std::string& tensor) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t before = reinterpret_cast<uintptr_t>(begin) % page;
@@ -42,8 +42,13 @@ void page_in_bytes(const std::byte* begin, int64_t bytes, const std::string& ten
   fail("{}: tensor {} cannot be read: {}", file_mapped_at(begin), tensor, std::strerror(errno));
 }
 
+}  // namespace
+
 void Matrix::page_in(int64_t first, int64_t count) const {
-  if (source) return source->page_in(first, count);
+  if (source) {
+    const int64_t row = source->row_bytes;
+    return page_in_bytes(source->data + first * row, row > 0 ? count * row : source->bytes, source->tensor);
+  }
   if (rope_head_dim != 0) {
     // The rows of a head lie in another order: take whole heads.
     count += first % rope_head_dim;

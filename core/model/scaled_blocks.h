@@ -1,5 +1,4 @@
 #pragma once
-#include <cstddef>
 #include <cstdint>
 
 namespace sheaf {
@@ -36,11 +35,5 @@ constexpr Nf4 kNf4{{
     0.7229568362236023f,
     1.0f,
 }};
-
-void put_scale(std::byte* block, float scale, uint32_t zero_point = 0);
-
-void e4m3_block(const std::byte* block, int values, float* out);
-void int4_block(const std::byte* block, int values, float* out);
-void nf4_block(const std::byte* block, float* out);
 
 }  // namespace sheaf

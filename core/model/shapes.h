@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model/config.h"
+#include "core/model/model.h"
 
 namespace sheaf {
 
@@ -14,5 +14,12 @@ bool is_shape(const std::string& name);
 
 /// Multiply-adds of the matrix products of one token in all layers, the output projection not counted.
 int64_t layer_weights(const ModelConfig& config);
+
+/// A model of the given shape with random fp32 weights of its own (copies share them), for tests and for
+/// timing without a model's files. Logits spread over a few units.
+Model make_random_model(const ModelConfig& config, uint32_t seed, bool biases = false);
+
+/// Bytes of its weights.
+int64_t random_model_bytes(const ModelConfig& config);
 
 }  // namespace sheaf

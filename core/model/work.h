@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-#include "core/model/config.h"
+#include "core/model/shapes.h"
 
 namespace sheaf {
 
@@ -19,12 +19,20 @@ struct Work {
 };
 
 /// FLOPs of the layers' matrix products, and of the output projection; a multiply-add counts two.
-double layer_flops(const Work& work, const ModelConfig& config);
-double output_flops(const Work& work, const ModelConfig& config);
+inline double layer_flops(const Work& work, const ModelConfig& config) {
+  return 2.0 * static_cast<double>(work.rows) * static_cast<double>(layer_weights(config));
+}
+inline double output_flops(const Work& work, const ModelConfig& config) {
+  return 2.0 * static_cast<double>(work.picks) * config.hidden * config.vocab;
+}
 /// Both.
-double gemm_flops(const Work& work, const ModelConfig& config);
+inline double gemm_flops(const Work& work, const ModelConfig& config) {
+  return layer_flops(work, config) + output_flops(work, config);
+}
 /// FLOPs of queries times keys and weights times values.
-double attention_flops(const Work& work, const ModelConfig& config);
+inline double attention_flops(const Work& work, const ModelConfig& config) {
+  return 4.0 * static_cast<double>(work.keys) * config.layers * config.heads * config.head_dim;
+}
 
 /// FLOP/s that a machine can reach; the default is one H200 in bf16, as measured.
 struct PeakRates {
@@ -35,6 +43,9 @@ struct PeakRates {
 constexpr PeakRates kFp8Rates{.gemm = 1400e12};  ///< products in FP8; the output projection stays in bf16
 
 /// The least time for `work` at those rates.
-double least_seconds(const Work& work, const ModelConfig& config, const PeakRates& rates = {});
+inline double least_seconds(const Work& work, const ModelConfig& config, const PeakRates& rates = {}) {
+  return layer_flops(work, config) / rates.gemm + output_flops(work, config) / rates.output +
+         attention_flops(work, config) / rates.attention;
+}
 
 }  // namespace sheaf

@@ -1,19 +1,15 @@
 #include "core/plan/pipeline.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/stopwatch.h"
 
 namespace sheaf {
-namespace {
 
 // A window of long documents has fewer rows, so that memory is bounded.
 constexpr size_t kMostBytes = 32 << 20;
-
-}  // namespace
 
 Pipeline::Pipeline(Corpus& corpus, Task& task, Planner& planner, const std::vector<Engine*>& engines,
                    int32_t window_rows)
@@ -124,62 +120,13 @@ std::optional<Pipeline::Window> Pipeline::read_window(bool& more) {
   return window;
 }
 
-/// Takes out of the records what is known or will be once the rows before them are emitted. `lost`: keys that
-/// will not.
-void Pipeline::leave_out_known(Window& window, std::vector<ReadyRecord>& records, const Keys& lost) {
-  for (Entry& entry : window.entries) {
-    entry.keys.clear();
-    entry.known.clear();
-  }
-  if (!known || planner_.scope() == AnswerScope::prompt) return;
-  const bool together = planner_.scope() == AnswerScope::record;
-  Keys here;
-  for (size_t i = 0; i < records.size(); ++i) {
-    if (!records[i].refused.empty()) continue;
-    RecordParts& parts = records[i].parts;
-    std::vector<AnswerKey>& keys = window.entries[i].keys = known->keys(window.records[i], parts, together);
-    std::vector<bool> found;
-    for (const AnswerKey& key : keys) {
-      const std::lock_guard lock(mutex_);
-      found.push_back(!lost.contains(key) &&
-                      (here.contains(key) || to_come_.contains(key) || known->knows(key)));
-    }
-    if (together && std::ranges::find(found, false) != found.end()) found.assign(found.size(), false);
-    here.insert(keys.begin(), keys.end());
-    if (std::ranges::find(found, true) == found.end()) continue;
-    window.entries[i].known = parts.known = std::move(found);
-  }
-}
-
-Plan Pipeline::make_plan(Window& window) {
-  Keys lost;
-  while (true) {
-    std::vector<ReadyRecord> records = make_ready(task_, window.records);
-    leave_out_known(window, records, lost);
-    Plan plan = planner_.plan(std::move(records));
-    // A record that is refused or cut has no answers that others could take.
-    std::vector<bool> kept(window.records.size(), true);
-    for (const auto& [index, _] : plan.refused) kept[static_cast<size_t>(index)] = false;
-    for (size_t i = 0; i < kept.size(); ++i) {
-      if (kept[i] && plan.records[i].parts == 1 && plan.records[i].cut_tokens == 0) continue;
-      for (const AnswerKey& key : std::exchange(window.entries[i].keys, {})) lost.insert(key);
-      window.entries[i].known.clear();
-    }
-    const bool missed = !lost.empty() && std::ranges::any_of(window.entries, [&](const Entry& entry) {
-      for (size_t q = 0; q < entry.known.size(); ++q)
-        if (entry.known[q] && lost.contains(entry.keys[q])) return true;
-      return false;
-    });
-    if (!missed) return plan;
-  }
-}
-
 void Pipeline::plan_window(Window& window) {
   double seconds = 0;
   int64_t complete = 0;  // records of which nothing has to be decoded
   {
     const Stopwatch watch(seconds);
-    Plan plan = make_plan(window);
+    std::vector<KeyedAnswers> keyed;
+    Plan plan = known.plan(task_, planner_, window.records, keyed);
     for (auto& [index, reason] : plan.refused) {
       const auto i = static_cast<size_t>(index);
       window.rejects.push_back({i, {window.records[i].place, window.records[i].id, std::move(reason)}});
@@ -190,15 +137,11 @@ void Pipeline::plan_window(Window& window) {
     std::stable_sort(window.rejects.begin(), window.rejects.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     for (size_t i = 0; i < window.records.size(); ++i) {
-      const PlannedRecord& planned = plan.records[i];
-      Outcome& outcome = window.entries[i].outcome;
-      outcome.answers.resize(static_cast<size_t>(planned.slots));
-      outcome.parts = planned.parts;
-      outcome.document_tokens = planned.document_tokens;
-      outcome.prompt_tokens = planned.prompt_tokens;
-      outcome.cut_tokens = planned.cut_tokens;
-      window.entries[i].open = planned.asked;
-      complete += planned.slots > 0 && planned.asked == 0;
+      auto& [outcome, asked] = plan.records[i];
+      complete += !outcome.answers.empty() && asked == 0;
+      window.entries[i].outcome = std::move(outcome);
+      window.entries[i].open = asked;
+      window.entries[i].keyed = std::move(keyed[i]);
     }
     for (Stack& stack : plan.stacks) stack.window = window.number;
     window.open = std::ssize(plan.stacks);
@@ -207,7 +150,6 @@ void Pipeline::plan_window(Window& window) {
   count([&](PipelineStats& stats) {
     stats.plan_seconds += seconds;
     stats.decoded += complete;
-    for (const Entry& entry : window.entries) to_come_.insert(entry.keys.begin(), entry.keys.end());
   });
 }
 
@@ -217,9 +159,8 @@ void Pipeline::take_ahead(Window& from, Window& to) {
     Entry& entry = from.entries[i];
     if (entry.kept || entry.open > 0) continue;
     const size_t before = to.ahead.size();
-    for (size_t q = 0; q < entry.keys.size(); ++q)
-      if (entry.known.empty() || !entry.known[q])
-        to.ahead.emplace_back(entry.keys[q], entry.outcome.answers[q]);
+    for (size_t q = 0; q < entry.keyed.keys.size(); ++q)
+      if (!entry.keyed.knows(q)) to.ahead.emplace_back(entry.keyed.keys[q], entry.outcome.answers[q]);
     entry.kept = to.ahead.size() > before;
     to.ahead_records += entry.kept;
   }
@@ -248,8 +189,7 @@ void Pipeline::pass_on_complete() {
   if (end > begin) passed_on_to_ = part.entries.back().end;
   part.end = passed_on_to_;
   window.passed_on = end;
-  if (known)
-    for (auto& [_, each] : windows_) take_ahead(each, part);
+  for (auto& [_, each] : windows_) take_ahead(each, part);
   if (end == begin && part.ahead.empty()) return;
   if (!finished_.push(std::move(part))) rethrow();
   passed_on_at_ = Clock::now();
@@ -266,45 +206,25 @@ void Pipeline::emit_behind(const Emit& emit, const Refuse& refuse) {
   }
 }
 
-/// Fills in the answers that were known, and keeps all of them for the records that follow.
-void Pipeline::take_known(Entry& entry) {
-  int64_t reused = 0;
-  for (size_t q = 0; q < entry.keys.size(); ++q) {
-    const AnswerKey& key = entry.keys[q];
-    Answer& answer = entry.outcome.answers[q];
-    if (!entry.known.empty() && entry.known[q]) {
-      std::optional<Answer> found = known->find(key);
-      if (!found) fail("a known answer is gone");
-      answer = *std::move(found);
-      reused += !known->was_kept(key);
-    }
-    known->add(key, answer);
-  }
-  count([&](PipelineStats& stats) {
-    stats.reused += reused;
-    stats.answers -= reused;
-    for (const AnswerKey& key : entry.keys) to_come_.erase(key);
-  });
-}
-
 void Pipeline::emit_window(Window& window, const Emit& emit, const Refuse& refuse) {
   auto reject = window.rejects.begin();
-  int64_t records = 0, answers = 0, no_longer_ahead = 0;
+  int64_t records = 0, answers = 0, reused = 0, no_longer_ahead = 0;
   for (size_t i = window.passed_on; i <= window.records.size(); ++i) {
     for (; reject != window.rejects.end() && reject->first == i; ++reject) refuse(reject->second);
     if (i == window.records.size() || window.entries[i].refused) continue;
     Entry& entry = window.entries[i];
-    if (known) take_known(entry);
+    reused += known.complete(entry.keyed, entry.outcome.answers);
     no_longer_ahead += entry.kept;
     answers += std::ssize(entry.outcome.answers);
     emit(window.records[i], entry.outcome);
     ++records;
   }
-  for (const auto& [key, answer] : window.ahead) known->keep(key, answer);
+  for (const auto& [key, answer] : window.ahead) known.store->keep(key, answer);
   count([&](PipelineStats& stats) {
     stats.ahead += window.ahead_records - no_longer_ahead;
     stats.records += records;
-    stats.answers += answers;
+    stats.answers += answers - reused;
+    stats.reused += reused;
     for (const auto& [_, rejected] : window.rejects) stats.rejects += rejected.records;
   });
   if (on_window) on_window(window.end);

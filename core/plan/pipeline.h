@@ -1,24 +1,11 @@
 #pragma once
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <cstdint>
-#include <deque>
 #include <exception>
-#include <functional>
 #include <map>
-#include <mutex>
 #include <string>
-#include <thread>
-#include <unordered_set>
-#include <vector>
 
 #include "core/base/bounded_queue.h"
 #include "core/engine/engine.h"
 #include "core/plan/known_answers.h"
-#include "core/plan/planner.h"
-#include "core/task/outcome.h"
-#include "core/task/record.h"
 
 namespace sheaf {
 
@@ -27,7 +14,7 @@ struct PipelineStats {
   int64_t decoded = 0;  ///< records whose answers are complete, written or not yet
   int64_t answers = 0;  ///< of the records that were passed on, without those that were known
   int64_t reused = 0;   ///< answers that were known
-  int64_t ahead = 0;    ///< records without a row yet whose answers were kept (KnownAnswers::add)
+  int64_t ahead = 0;    ///< records without a row yet whose answers were kept (AnswerStore::keep)
   int64_t rejects = 0;
   int64_t windows = 0;
   int64_t rows_read = 0;             ///< of the corpus, skipped ones counted
@@ -70,13 +57,12 @@ class Pipeline {
   std::function<void(int64_t position)> on_window;
   /// How long the complete records of a window wait for the others before they are passed on.
   std::chrono::milliseconds between_groups = std::chrono::seconds(2);
-  KnownAnswers* known = nullptr;  ///< null: every answer is decoded
+  KnownAnswers known;
   /// Sees every stack just before the engine gets it.
   std::function<void(const Stack& stack, const std::vector<Record>& records)> on_stack;
 
  private:
   using Clock = std::chrono::steady_clock;
-  using Keys = std::unordered_set<AnswerKey, AnswerKeyHash>;
   /// What becomes of a record.
   struct Entry {
     int64_t end = 0;  ///< the corpus record after it
@@ -84,9 +70,8 @@ class Pipeline {
     int32_t open = 0;              ///< answers still to come
     Clock::time_point begun = {};  ///< when the engine took the record
     bool refused = false;
-    std::vector<AnswerKey> keys = {};  ///< of its answers; none where they are not kept
-    std::vector<bool> known = {};      ///< answers that were known before the record was planned
-    bool kept = false;                 ///< its answers were kept ahead
+    KeyedAnswers keyed = {};
+    bool kept = false;  ///< its answers were kept ahead
   };
   struct Window {
     int64_t number = 0;
@@ -115,11 +100,9 @@ class Pipeline {
   void read_ahead();
   std::optional<Window> read_window(bool& more);
   void plan_window(Window& window);
-  Plan make_plan(Window& window);
-  void leave_out_known(Window& window, std::vector<ReadyRecord>& records, const Keys& lost);
   void decode(Lane& lane);
   void count_step(Lane& lane, const EngineStats& stats);
-  void give_up(Lane& lane);
+  void give_up(Lane& lane, const std::string& why);
   bool wait_for_more(Lane& lane);
   bool has_room() const;
   bool take_from_others(Lane& lane, bool only_failed);
@@ -130,7 +113,6 @@ class Pipeline {
   void take_ahead(Window& from, Window& to);
   void emit_behind(const Emit& emit, const Refuse& refuse);
   void emit_window(Window& window, const Emit& emit, const Refuse& refuse);
-  void take_known(Entry& entry);
   /// Runs the body of a thread; what it throws is kept for the caller of run.
   void guard(const std::function<void()>& body);
   void rethrow();
@@ -160,7 +142,6 @@ class Pipeline {
   mutable std::mutex mutex_;  ///< of what follows, and of the lanes' stats
   std::exception_ptr error_;
   PipelineStats stats_;
-  Keys to_come_;  ///< of answers that are planned and not yet passed on
 };
 
 }  // namespace sheaf

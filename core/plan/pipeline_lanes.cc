@@ -3,38 +3,14 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/engine/answer_options.h"
+#include "core/engine/answer.h"
 #include "core/plan/pipeline.h"
 
 namespace sheaf {
-namespace {
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(50);  // for a signal, which wakes nobody
 constexpr size_t kExpected = 16;  // stacks that an engine is told of before it takes them
 constexpr size_t kMostAhead = 8;  // windows per engine that are complete before an older one
-
-/// Whether the corpus, the job or the user is to blame for what is being thrown, and not a device.
-bool is_input_fault() {
-  try {
-    throw;
-  } catch (const Error& error) {
-    return error.fault() == Fault::input;
-  } catch (...) {
-    return false;
-  }
-}
-
-std::string thrown_text() {
-  try {
-    throw;
-  } catch (const std::exception& error) {
-    return error.what();
-  } catch (...) {
-    return "an unknown error";
-  }
-}
-
-}  // namespace
 
 EngineStats Pipeline::engine_stats(size_t engine) const {
   const std::lock_guard lock(mutex_);
@@ -71,9 +47,11 @@ void Pipeline::decode(Lane& lane) {
     }
     const std::lock_guard lock(lanes_mutex_);
     stopped_ = true;
-  } catch (...) {
-    if (failed_ || lane.outside || is_input_fault()) throw;
-    give_up(lane);
+  } catch (const std::exception& error) {
+    // What the corpus, the job or the user is to blame for is no fault of a device.
+    const auto* own = dynamic_cast<const Error*>(&error);
+    if (failed_ || lane.outside || (own && own->fault() == Fault::input)) throw;
+    give_up(lane, error.what());
   }
 }
 
@@ -84,8 +62,7 @@ void Pipeline::count_step(Lane& lane, const EngineStats& stats) {
 }
 
 /// While what the engine threw is handled. Throws it again where no engine is left.
-void Pipeline::give_up(Lane& lane) {
-  const std::string why = thrown_text();
+void Pipeline::give_up(Lane& lane, const std::string& why) {
   {
     const std::lock_guard lock(lanes_mutex_);
     lane.failed = true;
@@ -165,7 +142,7 @@ std::optional<Stack> Pipeline::next_stack(Lane& lane) {
     lane.engine->expect(lane.stacks[lane.expected++]);
   Window& window = windows_.at(stack.window);
   for (const Slot& slot : stack.slots) {
-    Clock::time_point& begun = window.entries[static_cast<size_t>(slot.record)].begun;
+    Clock::time_point& begun = window.entries[slot.record].begun;
     if (begun == Clock::time_point{}) begun = Clock::now();
   }
   if (on_stack) on_stack(stack, window.records);
@@ -179,8 +156,8 @@ void Pipeline::take_answers(Stack&& stack, std::vector<Answer>&& answers) {
   for (size_t i = 0, end = 0; i < answers.size(); i = end) {
     end = options_end(stack.slots, i);
     const Slot& slot = stack.slots[i];
-    Entry& entry = window.entries[static_cast<size_t>(slot.record)];
-    entry.outcome.answers[static_cast<size_t>(slot.question)] =
+    Entry& entry = window.entries[slot.record];
+    entry.outcome.answers[slot.question] =
         take_likeliest(std::span(stack.slots).subspan(i, end - i), std::span(answers).subspan(i, end - i));
     if (--entry.open > 0) continue;
     ++decoded;

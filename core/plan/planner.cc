@@ -17,9 +17,9 @@ int64_t token_cost(const RecordParts& record, bool known_document) {
   int64_t cost = known_document && record.documents.empty()
                      ? 0
                      : static_cast<int64_t>(record.document_tokens() + record.bin->opening.size());
-  for (size_t q = 0; q < record.questions().size(); ++q) {
+  for (const size_t q : record.asked()) {
     const QuestionParts& question = record.questions()[q];
-    if (record.asks(q)) cost += static_cast<int64_t>(question.tokens.size()) + question.most_tokens();
+    cost += std::ssize(question.tokens) + question.most_tokens();
   }
   return cost;
 }
@@ -92,15 +92,16 @@ Plan Planner::plan(std::vector<ReadyRecord> records) {
     }
     RecordParts& parts = records[i].parts;
     parts.record = index;
-    plan.records[i].slots = static_cast<int32_t>(parts.questions().size());
-    plan.records[i].document_tokens = static_cast<int32_t>(parts.document_tokens());
+    auto& [outcome, asked] = plan.records[i];
+    outcome.answers.resize(parts.questions().size());
+    outcome.document_tokens = static_cast<int32_t>(parts.document_tokens());
     size_t prompt = parts.bin->instruction.size() + parts.document_tokens() + parts.bin->opening.size();
     for (size_t q = 0; q < parts.questions().size(); ++q) {
-      plan.records[i].asked += parts.asks(q) ? 1 : 0;
+      asked += parts.asks(q) ? 1 : 0;
       prompt += parts.questions()[q].tokens.size();
     }
-    plan.records[i].prompt_tokens = static_cast<int32_t>(prompt);
-    if (plan.records[i].asked == 0) continue;
+    outcome.prompt_tokens = static_cast<int32_t>(prompt);
+    if (asked == 0) continue;
     auto& bin = bins[records[i].bin];
     if (bin.empty()) order.push_back(records[i].bin);
     bin.push_back(std::move(parts));
@@ -162,7 +163,7 @@ std::string Planner::try_build(std::span<const RecordParts> group, std::vector<S
 
 /// A record that no prompt holds whole.
 void Planner::stack_long(const RecordParts& record, const std::string& reason, Plan& plan, BinCount& count) {
-  PlannedRecord& planned = plan.records[static_cast<size_t>(record.record)];
+  PlannedRecord& planned = plan.records[record.record];
   RecordParts part = record;
   part.known.clear();  // answers to a whole document are not those to its parts
   const auto cut = [&](size_t begin, size_t tokens) {
@@ -181,7 +182,7 @@ void Planner::stack_long(const RecordParts& record, const std::string& reason, P
   }
   if (fitting < kShortestPart) {
     plan.refused.emplace_back(record.record, reason);
-    planned.slots = planned.asked = 0;
+    planned = {};
     return;
   }
   const size_t before = plan.stacks.size();
@@ -202,10 +203,11 @@ void Planner::stack_long(const RecordParts& record, const std::string& reason, P
       for (Slot& slot : plan.stacks[i].slots) slot.question += number * questions;
     if (limits_.too_long == TooLong::truncate || begin + fitting >= record.document.size()) break;
   }
-  planned.parts = number + 1;
-  planned.slots = planned.asked = planned.parts * questions;
+  planned.outcome.parts = number + 1;
+  planned.asked = planned.outcome.parts * questions;
+  planned.outcome.answers.resize(static_cast<size_t>(planned.asked));
   if (limits_.too_long == TooLong::truncate)
-    planned.cut_tokens = static_cast<int32_t>(record.document.size() - fitting);
+    planned.outcome.cut_tokens = static_cast<int32_t>(record.document.size() - fitting);
   count.stacks += static_cast<int64_t>(plan.stacks.size() - before);
 }
 

@@ -1,15 +1,9 @@
 #pragma once
-#include <cstdint>
-#include <functional>
 #include <map>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "core/job/words.h"
-#include "core/methods/builder.h"
-#include "core/task/record.h"
-#include "core/task/task.h"
+#include "core/methods/method.h"
+#include "core/task/record_row.h"
 
 namespace sheaf {
 
@@ -32,12 +26,8 @@ struct ReadyRecord {
 std::vector<ReadyRecord> make_ready(Task& task, std::span<const Record> records);
 
 struct PlannedRecord {
-  int32_t slots = 0;  ///< answers: the questions, times the parts
-  int32_t asked = 0;  ///< answers to decode, which were not known before
-  int32_t parts = 1;
-  int32_t document_tokens = 0;
-  int32_t prompt_tokens = 0;
-  int32_t cut_tokens = 0;  ///< left out at the document's end
+  Outcome outcome = {};  ///< with room for its answers: the questions, times the parts
+  int32_t asked = 0;     ///< answers to decode, which were not known before
 };
 
 /// The stacks of one window and the records that no prompt can hold.

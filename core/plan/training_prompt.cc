@@ -13,7 +13,7 @@ std::vector<bool> find_needed(const Stack& stack, const std::vector<std::vector<
   for (size_t i = needed.size(); i-- > 0;) {
     needed[i] = needed[i] || std::ranges::any_of(targets[i], [](int32_t target) { return target >= 0; });
     if (!needed[i]) continue;
-    for (const Sight& sight : stack.segments[i].sees) needed[static_cast<size_t>(sight.segment)] = true;
+    for (const Sight& sight : stack.segments[i].sees) needed[sight.segment] = true;
   }
   return needed;
 }
@@ -21,11 +21,11 @@ std::vector<bool> find_needed(const Stack& stack, const std::vector<std::vector<
 /// The answer up to the token with which decoding would end it.
 Tokens cut_answer(const Slot& slot, const Tokens& wanted, const StopRules& rules) {
   Tokens answer;
-  const bool listed = dynamic_cast<const AnswerTrie*>(slot.allowed.get()) != nullptr;
+  const bool listed = slot.allowed && slot.allowed->list();
   for (const TokenId token : wanted) {
     answer.push_back(token);
     if (std::ssize(answer) == slot.max_tokens) break;
-    if (!listed && (rules.ends_text(token) || rules.ends_answer(slot.stop, answer))) break;
+    if (!listed && (rules.ends_text(token) || rules.ends_answer(slot, answer))) break;
   }
   return answer;
 }
@@ -45,7 +45,7 @@ std::optional<TrainingPrompt> make_training_prompt(
     const std::optional<Tokens> whole = wanted(slot);
     if (!whole || whole->empty()) continue;
     const Tokens answer = cut_answer(slot, *whole, rules);
-    targets[static_cast<size_t>(slot.prompt)].back() = answer.front();
+    targets[slot.prompt].back() = answer.front();
     const auto own = static_cast<size_t>(slot.answer);
     append(segments[own].tokens, {answer.begin(), answer.end() - 1});
     targets[own].insert(targets[own].end(), answer.begin() + 1, answer.end());
@@ -68,7 +68,7 @@ std::optional<TrainingPrompt> make_training_prompt(
     auto& sees = prompt.sees.emplace_back();
     auto& abreast = prompt.abreast.emplace_back();
     for (const Sight& sight : segments[i].sees)
-      (sight.abreast ? abreast : sees).push_back(number[static_cast<size_t>(sight.segment)]);
+      (sight.abreast ? abreast : sees).push_back(number[sight.segment]);
   }
   return prompt;
 }

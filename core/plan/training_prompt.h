@@ -1,11 +1,7 @@
 #pragma once
-#include <cstdint>
-#include <functional>
 #include <optional>
-#include <vector>
 
 #include "core/engine/stop_rules.h"
-#include "core/segments/stack.h"
 
 namespace sheaf {
 

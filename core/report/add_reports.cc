@@ -1,46 +1,42 @@
-#include "core/report/add_reports.h"
-
 #include <algorithm>
 
-#include "core/report/common_values.h"
+#include "core/report/report.h"
 #include "core/report/report_fields.h"
-#include "core/report/row_sample.h"
-#include "core/report/throughput.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::ordered_json;
+using Adds = ReportField::Adds;
+using Kind = ReportField::Kind;
 
-/// Adds every number of an object; keys that only one of them has stay.
-void add_numbers(const ordered_json& from, ordered_json& to) {
-  for (const auto& [key, value] : from.items()) {
-    if (!to.contains(key))
-      to[key] = value;
-    else if (to[key].is_number_float() || value.is_number_float())
-      to[key] = to[key].get<double>() + value.get<double>();
+void add_number(const ordered_json& from, Kind kind, ordered_json& to) {
+  if (kind == Kind::number)
+    to = from.get<double>() + to.get<double>();
+  else
+    to = from.get<int64_t>() + to.get<int64_t>();
+}
+
+/// Adds the figures of an object; keys that only one of them has stay.
+void add_figures(const ordered_json& from, Kind kind, ordered_json& to) {
+  for (const auto& [key, value] : from.items())
+    if (to.contains(key))
+      add_number(value, kind, to[key]);
     else
-      to[key] = to[key].get<int64_t>() + value.get<int64_t>();
-  }
+      to[key] = value;
 }
 
 void add_field(const ReportField& field, const ordered_json& earlier, ordered_json& sum) {
-  using Adds = ReportField::Adds;
   if (field.adds == Adds::last || field.adds == Adds::anew) return;
   const auto place = field.pointer();
   if (!field.always && !earlier.contains(place)) return;
   const ordered_json& before = earlier.at(place);
-  if (field.adds == Adds::first || (!field.always && !sum.contains(place))) {
+  if (field.adds == Adds::first || (!field.always && !sum.contains(place)))
     sum[place] = before;
-    return;
-  }
-  ordered_json& now = sum.at(place);
-  if (field.adds == Adds::most)
-    now = std::max(before.get<double>(), now.get<double>());
-  else if (field.kind == ReportField::Kind::number)
-    now = before.get<double>() + now.get<double>();
+  else if (field.adds == Adds::most)
+    sum.at(place) = std::max(before.get<double>(), sum.at(place).get<double>());
   else
-    now = before.get<int64_t>() + now.get<int64_t>();
+    add_number(before, field.kind, sum.at(place));
 }
 
 /// Bins are as wide as a power of two, so those of the finer histogram fall whole into the coarser one's.
@@ -68,12 +64,11 @@ ordered_json add_histograms(const ordered_json& a, const ordered_json& b) {
 
 void replay(const ordered_json& from, double begin, Throughput& to) {
   const double width = from.at("point_seconds");
-  const ordered_json& steps = from.at("steps");
-  for (size_t i = 0; i < steps.size(); ++i) {
+  for (size_t i = 0; i < from.at("steps").size(); ++i) {
     const double middle = std::min((static_cast<double>(i) + 0.5) * width, from.at("seconds").get<double>());
-    to.add(begin + middle,
-           {steps[i].get<int64_t>(), from.at("rows").at(i).get<int64_t>(),
-            from.at("tokens").at(i).get<int64_t>(), from.at("answer_tokens").at(i).get<int64_t>()});
+    Throughput::Point point;
+    for (const auto& [key, count] : Throughput::kCounts) point.*count = from.at(key).at(i).get<int64_t>();
+    to.add(begin + middle, point);
   }
   to.add(begin + from.at("seconds").get<double>(), {});
 }
@@ -85,64 +80,35 @@ ordered_json add_throughput(const ordered_json& earlier, const ordered_json& lat
   return sum.json();
 }
 
-ordered_json* find_by(ordered_json& list, const char* key, const ordered_json& value) {
-  for (ordered_json& entry : list)
-    if (entry.at(key) == value) return &entry;
-  return nullptr;
-}
+void add_member(const ordered_json& from, const ReportMember& member, ordered_json& to);
 
-void add_values(const ordered_json& from, ordered_json& to) {
-  for (const ordered_json& category : from) {
-    ordered_json* known = find_by(to, "category", category.at("category"));
-    if (!known) {
-      to.push_back(category);
-      continue;
-    }
-    (*known)["rows"] = known->at("rows").get<int64_t>() + category.at("rows").get<int64_t>();
-    for (const ordered_json& attribute : category.at("attributes"))
-      if (ordered_json* same = find_by(known->at("attributes"), "name", attribute.at("name"))) {
-        for (const char* key : {"asked", "found", "noted"})
-          (*same)[key] = same->at(key).get<int64_t>() + attribute.at(key).get<int64_t>();
-        // Earlier reports lack these; a part of a sum says nothing.
-        for (const char* key : {"cut", "literal", "common"})
-          if (!attribute.contains(key) || !same->contains(key))
-            same->erase(key);
-          else if (std::string_view(key) == "common")
-            add_common_values(attribute.at(key), same->at(key));
-          else
-            (*same)[key] = same->at(key).get<int64_t>() + attribute.at(key).get<int64_t>();
-      }
+/// Entries are the same where their first members are equal.
+void add_entries(const ordered_json& from, const std::vector<ReportMember>& members, ordered_json& to) {
+  const std::string& name = members[0].key;
+  for (const ordered_json& entry : from) {
+    const auto known = std::find_if(
+        to.begin(), to.end(), [&](const ordered_json& each) { return each.at(name) == entry.at(name); });
+    if (known == to.end())
+      to.push_back(entry);
+    else
+      for (const ReportMember& member : members) add_member(entry, member, *known);
   }
 }
 
-/// Engines by their names. One that failed in an earlier session may be back.
-void add_engines(const ordered_json& from, ordered_json& to) {
-  for (const ordered_json& engine : from) {
-    ordered_json* known = find_by(to, "name", engine.at("name"));
-    if (!known) {
-      to.push_back(engine);
-      continue;
-    }
-    for (const char* key : {"answers", "tokens", "steps"})
-      (*known)[key] = known->at(key).get<int64_t>() + engine.at(key).get<int64_t>();
-    for (const char* key : {"decode_seconds", "idle_seconds"})
-      (*known)[key] = known->at(key).get<double>() + engine.at(key).get<double>();
-    if (engine.contains("failed") && !known->contains("failed")) (*known)["failed"] = engine.at("failed");
+void add_member(const ordered_json& from, const ReportMember& member, ordered_json& to) {
+  const std::string& key = member.key;
+  const bool before = from.contains(key), now = to.contains(key);
+  if (member.adds == Adds::last || member.kind == Kind::text) {
+    if (before && (!now || member.adds == Adds::first)) to[key] = from.at(key);
+    if (!before && member.adds == Adds::first) to.erase(key);
+  } else if (!before || !now) {
+    to.erase(key);  // earlier reports lack it; a part of a sum says nothing
+  } else if (member.kind != Kind::list) {
+    add_number(from.at(key), member.kind, to.at(key));
+  } else {
+    add_entries(from.at(key), member.entries, to.at(key));
+    if (key == "common") keep_common(to.at(key));
   }
-}
-
-void add_reasons(const ordered_json& from, ordered_json& to) {
-  for (const ordered_json& reason : from) {
-    if (ordered_json* known = find_by(to, "kind", reason.at("kind"))) {
-      const auto records = known->at("records").get<int64_t>() + reason.at("records").get<int64_t>();
-      *known = reason;  // the example is the first of all
-      (*known)["records"] = records;
-    } else {
-      to.push_back(reason);
-    }
-  }
-  std::stable_sort(to.begin(), to.end(),
-                   [](const auto& a, const auto& b) { return a.at("records") > b.at("records"); });
 }
 
 }  // namespace
@@ -155,21 +121,25 @@ ordered_json add_reports(const ordered_json& earlier, const ordered_json& later)
   if (!predicted) sum["predicted"] = nullptr;
   for (const ReportField& field : report_fields())
     if (predicted || !field.path.starts_with("/predicted/")) add_field(field, earlier, sum);
-  for (const char* key : {"device_seconds", "endings", "questions"})
-    add_numbers(earlier.at(key), sum.at(key));
+  add_figures(earlier.at("device_seconds"), Kind::number, sum.at("device_seconds"));
+  for (const char* key : {"endings", "questions"}) add_figures(earlier.at(key), Kind::count, sum.at(key));
   sum["throughput"] = add_throughput(earlier.at("throughput"), later.at("throughput"));
   for (const char* key : {"tokens", "slots"})
     sum["per_step"][key] = add_histograms(earlier.at("per_step").at(key), later.at("per_step").at(key));
   sum["value_tokens"] = add_histograms(earlier.at("value_tokens"), later.at("value_tokens"));
-  add_values(earlier.at("values"), sum.at("values"));
+  const ReportLists& lists = report_lists();
+  add_entries(earlier.at("values"), lists.values.entries, sum.at("values"));
   // A session with one engine has no list: then the lines are of a part of the run.
   if (earlier.contains("engines")) {
     if (!sum.contains("engines")) sum["engines"] = ordered_json::array();
-    add_engines(earlier.at("engines"), sum.at("engines"));
+    add_entries(earlier.at("engines"), lists.engines.entries, sum.at("engines"));
   }
   if (earlier.contains("sample") && sum.contains("sample"))
     add_row_sample(earlier.at("sample"), sum.at("sample"));
-  add_reasons(earlier.at("reject_reasons"), sum.at("reject_reasons"));
+  ordered_json& reasons = sum.at("reject_reasons");
+  add_entries(earlier.at("reject_reasons"), lists.reject_reasons.entries, reasons);
+  std::stable_sort(reasons.begin(), reasons.end(),
+                   [](const auto& a, const auto& b) { return a.at("records") > b.at("records"); });
   set_rates(sum);
   return sum;
 }

@@ -19,60 +19,7 @@ using Better = ReportField::Better;
 constexpr std::string_view kDifferent =
     "These runs read different corpora or different parts of one, so nothing is marked as best.";
 
-class Comparison {
- public:
-  explicit Comparison(const std::vector<NamedReport>& reports)
-      : reports_(reports), comparable_(!different_corpora(reports)) {}
-
-  void add(const ReportField& field) {
-    facts.push_back(field.kind == ReportField::Kind::text ? text(field) : number(field));
-  }
-
-  std::vector<ComparedFact> facts;
-
- private:
-  /// What earlier reports do not have is left empty.
-  ComparedFact text(const ReportField& field) const {
-    ComparedFact fact{std::string(field.title), {}, std::vector<bool>(reports_.size()), true};
-    for (const NamedReport& report : reports_)
-      fact.cells.push_back(
-          report.json.contains(field.pointer()) ? report.json.at(field.pointer()).get<std::string>() : "-");
-    return fact;
-  }
-
-  ComparedFact number(const ReportField& field) const {
-    ComparedFact fact{std::string(field.title), {}, {}, false};
-    size_t best = 0;
-    std::vector<double> values;
-    for (const NamedReport& report : reports_) {
-      values.push_back(field.value(report.json).value_or(0));
-      fact.cells.push_back((field.show ? field.show : number_text)(values.back()));
-      const size_t i = values.size() - 1;
-      if (field.better == Better::more ? values[i] > values[best] : values[i] < values[best]) best = i;
-    }
-    // Runs that look equal are equal.
-    const std::string& winner = fact.cells[best];
-    const auto winners = std::count(fact.cells.begin(), fact.cells.end(), winner);
-    const bool ranked =
-        comparable_ && field.better != Better::neither && winners < static_cast<ptrdiff_t>(values.size());
-    for (const std::string& cell : fact.cells) fact.best.push_back(ranked && cell == winner);
-    return fact;
-  }
-
-  const std::vector<NamedReport>& reports_;
-  bool comparable_;
-};
-
-std::string plots_html(const std::vector<NamedReport>& reports, const char* title,
-                       const std::function<std::string(const ordered_json&)>& plot) {
-  std::string out = fmt::format("<h2>{}</h2>\n<div class=\"beside\">\n", title);
-  for (const NamedReport& report : reports)
-    out += "<section><h2>" + escaped(report.name) + "</h2>\n" + plot(report.json) + "</section>\n";
-  return out + "</div>\n";
-}
-
-}  // namespace
-
+/// Whether the runs read different corpora, as far as their reports say.
 bool different_corpora(const std::vector<NamedReport>& reports) {
   const auto facts = [](const ordered_json& report) {
     const ordered_json corpus = report.value("corpus", ordered_json::object());
@@ -84,11 +31,51 @@ bool different_corpora(const std::vector<NamedReport>& reports) {
   });
 }
 
+/// What earlier reports do not have is left empty.
+ComparedFact compare_texts(const ReportField& field, const std::vector<NamedReport>& reports) {
+  ComparedFact fact{std::string(field.title), {}, std::vector<bool>(reports.size()), true};
+  for (const auto& [name, report] : reports)
+    fact.cells.push_back(report.contains(field.pointer()) ? report.at(field.pointer()).get<std::string>()
+                                                          : "-");
+  return fact;
+}
+
+ComparedFact compare_numbers(const ReportField& field, const std::vector<NamedReport>& reports,
+                             bool comparable) {
+  ComparedFact fact{std::string(field.title), {}, {}, false};
+  size_t best = 0;
+  std::vector<double> values;
+  for (size_t i = 0; i < reports.size(); ++i) {
+    values.push_back(field.value(reports[i].json).value_or(0));
+    fact.cells.push_back((field.show ? field.show : number_text)(values[i]));
+    if (field.better == Better::more ? values[i] > values[best] : values[i] < values[best]) best = i;
+  }
+  // Runs that look equal are equal.
+  const std::string& winner = fact.cells[best];
+  const bool ranked = comparable && field.better != Better::neither &&
+                      std::ranges::count(fact.cells, winner) < std::ssize(values);
+  for (const std::string& cell : fact.cells) fact.best.push_back(ranked && cell == winner);
+  return fact;
+}
+
+std::string plots_html(const std::vector<NamedReport>& reports, const char* title,
+                       const std::function<std::string(const ordered_json&)>& plot) {
+  std::string out = fmt::format("<h2>{}</h2>\n<div class=\"beside\">\n", title);
+  for (const NamedReport& report : reports)
+    out += "<section><h2>" + escaped(report.name) + "</h2>\n" + plot(report.json) + "</section>\n";
+  return out + "</div>\n";
+}
+
+}  // namespace
+
 std::vector<ComparedFact> compare_reports(const std::vector<NamedReport>& reports) {
-  Comparison c(reports);
+  const bool comparable = !different_corpora(reports);
+  std::vector<ComparedFact> facts;
   for (const ReportField& field : report_fields())
-    if (!field.title.empty()) c.add(field);
-  return std::move(c.facts);
+    if (!field.title.empty())
+      facts.push_back(field.kind == ReportField::Kind::text ? compare_texts(field, reports)
+                                                            : compare_numbers(field, reports, comparable));
+  return facts;
 }
 
 std::string comparison_text(const std::vector<NamedReport>& reports) {
@@ -125,7 +112,7 @@ std::string comparison_html(const std::vector<NamedReport>& reports) {
   body += "</table></section>\n";
   if (different_corpora(reports)) body += fmt::format("<p><b class=\"bad\">{}</b></p>\n", kDifferent);
   RateAxes axes;
-  for (const NamedReport& report : reports) axes.include(rate_axes(report.json));
+  for (const NamedReport& report : reports) axes.include(report.json);
   body += plots_html(reports, "Throughput",
                      [&](const ordered_json& report) { return throughput_html(report, axes); });
   body += plots_html(reports, "Where the time went", stages_html);

@@ -15,9 +15,6 @@ struct ComparedFact {
   bool words = false;  ///< no numbers
 };
 
-/// Whether the runs read different corpora, as far as their reports say.
-bool different_corpora(const std::vector<NamedReport>& reports);
-
 /// Of different corpora, nothing is best.
 std::vector<ComparedFact> compare_reports(const std::vector<NamedReport>& reports);
 

@@ -1,12 +1,14 @@
 #include "core/report/report.h"
 
 #include <algorithm>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "core/base/error.h"
 #include "core/report/report_fields.h"
-#include "core/task/value.h"
 #include "core/text/format.h"
+#include "core/text/printable.h"
 #include "core/text/spelling.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
@@ -47,6 +49,31 @@ std::string draft_text(const ordered_json& report) {
   if (draft.value("not_finite", int64_t{0}) > 0)
     text += "; its logits were not finite and it was left out from then on; use another draft";
   return text;
+}
+
+constexpr size_t kReasonsShown = 3;
+constexpr size_t kLongestReason = 300;  // bytes
+
+std::string share_text(int64_t rejects, int64_t records) {
+  return fmt::format("{} of {} ({:.0f} %)", rejects, counted(records, "record"),
+                     100 * static_cast<double>(rejects) / static_cast<double>(std::max<int64_t>(1, records)));
+}
+
+/// The most common reasons, each with an example: "9 × the line is not a JSON object (items.jsonl:3)".
+std::vector<std::string> common_reasons(const ordered_json& reasons) {
+  std::vector<std::string> texts;
+  for (const ordered_json& reason : reasons) {
+    if (texts.size() == kReasonsShown) break;
+    const std::string kind = reason.value("kind", ""), example = reason.value("example", ""),
+                      place = reason.value("place", "");
+    const auto records = reason.value("records", int64_t{0});
+    std::string text = example.empty() ? kind : example;
+    // What the kind leaves out differs from record to record.
+    if (records > 1 && text.starts_with(kind)) text.insert(kind.size(), text == kind ? "" : ", the first");
+    texts.push_back(fmt::format("{} × {}{}", records, shorten_text(text, kLongestReason),
+                                place.empty() ? "" : " (" + place + ")"));
+  }
+  return texts;
 }
 
 }  // namespace
@@ -150,18 +177,47 @@ std::string report_text(const ordered_json& report) {
   }
   if (const auto predicted = report.value("predicted", ordered_json()); !predicted.is_null()) {
     const double error = predicted.value("error", 0.0);
-    text +=
-        fmt::format("  expected {:.2f} s of decoding ({}) from the device's calibration; it took {:.2f} s\n",
-                    number("/predicted/decode_seconds"),
-                    error < 1 ? fmt::format("±{:.0f} %", 100 * error)
-                              : fmt::format("within a factor of {:.0f}", 1 + error),
-                    number("/predicted/measured_seconds"));
+    text += fmt::format("  expected {:.2f} s of decoding ({}) from the device's profile; it took {:.2f} s\n",
+                        number("/predicted/decode_seconds"),
+                        error < 1 ? fmt::format("±{:.0f} %", 100 * error)
+                                  : fmt::format("within a factor of {:.0f}", 1 + error),
+                        number("/predicted/measured_seconds"));
   }
   if (number("/cost/usd_per_hour") > 0)
     text += fmt::format("  cost     ${:.4f} per 1,000 rows at ${:.2f} an hour on {} device{}\n",
                         number("/cost/usd_per_1000_rows"), number("/cost/usd_per_hour"),
                         whole("/cost/devices"), whole("/cost/devices") == 1 ? "" : "s");
   return text;
+}
+
+std::string rejects_text(int64_t rejects, int64_t records, const ordered_json& reasons,
+                         const std::string& where) {
+  if (rejects == 0) return {};
+  const std::vector<std::string> texts = common_reasons(reasons);
+  std::string out = fmt::format("rejects {}; {}\n", share_text(rejects, records), printable_line(where));
+  for (const std::string& text : texts) out += "        " + printable_line(text) + "\n";
+  if (reasons.size() > texts.size())
+    out += fmt::format("        {} more\n",
+                       counted(static_cast<int64_t>(reasons.size() - texts.size()), "reason"));
+  return out;
+}
+
+std::string rejects_warning(int64_t rejects, int64_t records) {
+  if (rejects == 0 || 2 * rejects < records) return {};
+  return fmt::format("{} were rejected; check that the job reads the corpus as it should",
+                     share_text(rejects, records));
+}
+
+void check_not_lost(const std::string& corpus, int64_t rejects, int64_t records, const ordered_json& reasons,
+                    const std::string& where) {
+  if (rejects < records) return;
+  if (records == 0)
+    refuse("{}: the corpus has no records; check input.path, or add --allow-empty if that is right", corpus);
+  refuse("{}: {} rejected: {}{}; fix the corpus or the job, or add --allow-empty", corpus,
+         records == 1   ? "its only record was"
+         : records == 2 ? "both records were"
+                        : fmt::format("all {} records were", records),
+         fmt::join(common_reasons(reasons), "; "), where.empty() ? "" : "; all are in " + where);
 }
 
 }  // namespace sheaf

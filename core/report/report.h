@@ -4,7 +4,6 @@
 #include <string>
 
 #include "core/engine/engine.h"
-#include "core/job/job.h"
 #include "core/plan/pipeline.h"
 #include "core/report/run_statistics.h"
 
@@ -25,7 +24,7 @@ struct Report {
   std::string date;           ///< when the run began: "2026-11-16T22:40:05Z"
   std::string corpus;         ///< its path
   std::string corpus_sha256;  ///< of what its files hold
-  int64_t limit = 0;          ///< records of it that the job reads at most; 0: all
+  int64_t limit = 0;          ///< most records that the job reads; 0: all
   nlohmann::ordered_json settings = nlohmann::ordered_json::object();  ///< of the job, by section
   std::vector<std::string> changed_settings =
       {};              ///< settings that are not as by default: "method.documents"
@@ -38,7 +37,7 @@ struct Report {
   double total_seconds = 0;  ///< from start to the last row
   double usd_per_hour = 0;
   int32_t devices = 1;
-  std::optional<double> predicted_seconds;  ///< of the decode loops, where the devices have a calibration
+  std::optional<double> predicted_seconds;  ///< of the decode loops, where the devices have a profile
   double predicted_error = 0;               ///< error band of predicted_seconds, as a share
   std::optional<KvStoreUse> store;          ///< of keys and values, where there is one
   RunStatistics statistics;
@@ -50,9 +49,43 @@ inline constexpr int64_t kReportVersion = 3;
 nlohmann::ordered_json report_json(const Report& report);
 /// Makes the rates and shares of a report anew from its counts and seconds.
 void set_rates(nlohmann::ordered_json& report);
+/// Two reports of parts of one run as one: counts and seconds are summed, rates are made anew from the sums,
+/// the throughput of `later` follows on that of `earlier`. What describes the run is taken from `later`.
+/// Throws nlohmann's exceptions where one of them is no whole report.
+nlohmann::ordered_json add_reports(const nlohmann::ordered_json& earlier,
+                                   const nlohmann::ordered_json& later);  // add_reports.cc
+/// Gives the keys of a report of version 2 their present names.
+void update_report(nlohmann::ordered_json& report);  // report_check.cc
+/// Refuses what is not a whole report of this version, naming `source` and the key: its file may have been
+/// damaged or written by somebody else. What passes can be shown, added up and compared without further
+/// checks.
+void check_report(const nlohmann::ordered_json& report, const std::string& source);  // report_check.cc
+/// The whole report in the text of a report.json; refuses anything else, naming its `source`.
+nlohmann::ordered_json read_report(const std::string& text, const std::string& source);
+
+/// What a run that is not finished saved of its report in a progress.json.
+struct SavedReport {
+  int64_t rows = 0, rejects = 0;  ///< in the run folder when it was saved
+  nlohmann::ordered_json report;
+};
+SavedReport read_saved_report(const std::string& text, const std::string& source);
 /// Whether the run has rows, those of a session that was killed before it counted them included.
 bool has_rows(const nlohmann::ordered_json& report);
 /// A few lines for the terminal.
 std::string report_text(const nlohmann::ordered_json& report);
+
+// What people are told of rejected records. `reasons`: `reject_reasons` of a report, the most common first.
+
+/// Lines for the terminal: how many of the records, why, and `where` all of them are.
+std::string rejects_text(int64_t rejects, int64_t records, const nlohmann::ordered_json& reasons,
+                         const std::string& where);
+
+/// Where half of the records or more were rejected, a sentence that says so; else empty.
+std::string rejects_warning(int64_t rejects, int64_t records);
+
+/// Refuses a corpus of which no record can be used: it is empty, or every record was rejected. `where` all
+/// rejects are, if they are anywhere.
+void check_not_lost(const std::string& corpus, int64_t rejects, int64_t records,
+                    const nlohmann::ordered_json& reasons, const std::string& where = "");
 
 }  // namespace sheaf

@@ -1,17 +1,16 @@
-#include "core/report/report_check.h"
-
-#include <algorithm>
 #include <cmath>
 
 #include "core/base/error.h"
 #include "core/base/histogram.h"
+#include "core/report/report.h"
 #include "core/report/report_fields.h"
-#include "core/report/throughput.h"
+#include "core/text/json_reader.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::ordered_json;
+using Kind = ReportField::Kind;
 
 // Far above what a run can count, far below where sums of many reports overflow.
 constexpr double kMostCounted = 1e15;
@@ -24,24 +23,21 @@ class ReportChecker {
   void check(const ordered_json& report) {
     check_version(report);
     for (const ReportField& field : report_fields()) check_field(report, field);
-    if (report.contains("settings")) {  // earlier reports have none
-      object(report, "settings");
-      leave();
-    }
+    if (report.contains("settings"))  // earlier reports have none
+      inside(report, "settings", [](const ordered_json&) {});
     if (report.contains("changed_settings")) list(report, "changed_settings");
-    numbers_of(report, "device_seconds", {});
-    counts_of(report, "endings", {ending_name(Ending::length)});
-    counts_of(report, "questions", {"asked", "answered", "noted"});
-    if (report.contains("engines")) check_engines(list(report, "engines"));
-    check_throughput(object(report, "throughput"));
-    leave();
-    object(report, "per_step");
-    for (const char* key : {"tokens", "slots"}) check_histogram(report["per_step"], key);
-    leave();
+    check_figures(report, "device_seconds", Kind::number, {});
+    check_figures(report, "endings", Kind::count, {ending_name(Ending::length)});
+    check_figures(report, "questions", Kind::count, {"asked", "answered", "noted"});
+    const ReportLists& lists = report_lists();
+    check_member(report, lists.engines);
+    inside(report, "throughput", [&](const ordered_json& throughput) { check_throughput(throughput); });
+    inside(report, "per_step", [&](const ordered_json& steps) {
+      for (const char* key : {"tokens", "slots"}) check_histogram(steps, key);
+    });
     check_histogram(report, "value_tokens");
-    check_values(list(report, "values"));
-    if (report.contains("sample")) check_sample(list(report, "sample"));  // earlier reports have none
-    check_reasons(list(report, "reject_reasons"));
+    for (const ReportMember* each : {&lists.values, &lists.sample, &lists.reject_reasons})
+      check_member(report, *each, true);
   }
 
  private:
@@ -88,176 +84,96 @@ class ReportChecker {
     return report.contains(place) && !report.at(place).is_null();
   }
 
-  void check_kind(const ordered_json& value, ReportField::Kind kind, const std::string& key) const {
-    switch (kind) {
-      case ReportField::Kind::text:
-        if (!value.is_string()) refuse_at(key, "not a text");
-        return;
-      case ReportField::Kind::count:
-        return check_count(value, key);
-      case ReportField::Kind::whole:
-        if (!is_whole(value)) refuse_at(key, "not a whole number");
-        return;
-      case ReportField::Kind::number:
-        return check_number(value, key);
-    }
+  void check_kind(const ordered_json& value, Kind kind, const std::string& key) const {
+    const bool is_whole = value.is_number_integer() && std::abs(value.get<double>()) <= kMostCounted;
+    if (kind == Kind::text && !value.is_string()) refuse_at(key, "not a text");
+    if (kind == Kind::text_or_null && !value.is_string() && !value.is_null()) refuse_at(key, "not a text");
+    if (kind == Kind::count && (!is_whole || value < 0)) refuse_at(key, "not a count");
+    if (kind == Kind::whole && !is_whole) refuse_at(key, "not a whole number");
+    if (kind == Kind::number &&
+        (!value.is_number() || !(value.get<double>() >= 0) || value.get<double>() > kMostCounted))
+      refuse_at(key, "not a number of 0 or more");
   }
 
-  const ordered_json& member(const ordered_json& from, const char* key) const {
+  const ordered_json& member(const ordered_json& from, const std::string& key) const {
     const auto at = from.find(key);
     if (at == from.end()) refuse_at(key, "missing");
     return *at;
   }
 
-  /// Enters it; leave() goes back.
-  const ordered_json& object(const ordered_json& from, const char* key) {
+  void inside(const ordered_json& from, const std::string& key, auto&& check) {
     const ordered_json& found = member(from, key);
     if (!found.is_object()) refuse_at(key, "not an object");
-    before_.push_back(place_.size());
-    place_ += std::string(key) + ".";
-    return found;
+    const size_t before = place_.size();
+    place_ += key + ".";
+    check(found);
+    place_.resize(before);
   }
 
-  void leave() {
-    place_.resize(before_.back());
-    before_.pop_back();
-  }
-
-  const ordered_json& list(const ordered_json& from, const char* key) const {
+  const ordered_json& list(const ordered_json& from, const std::string& key) const {
     const ordered_json& found = member(from, key);
     if (!found.is_array()) refuse_at(key, "not a list");
     return found;
   }
 
-  static bool is_whole(const ordered_json& value) {
-    return value.is_number_integer() && std::abs(value.get<double>()) <= kMostCounted;
+  void check_member(const ordered_json& from, const ReportMember& about, bool outermost = false) {
+    if (!about.always && !from.contains(about.key)) return;
+    if (about.kind != Kind::list) return check_kind(member(from, about.key), about.kind, about.key);
+    const ordered_json& entries = list(from, about.key);
+    if (outermost) place_ = about.key + ".";
+    for (const ordered_json& entry : entries) {
+      if (!entry.is_object()) refuse_at(outermost ? "entry" : about.key + " entry", "not an object");
+      for (const ReportMember& each : about.entries) check_member(entry, each);
+    }
+    if (outermost) place_.clear();
   }
 
-  void check_count(const ordered_json& value, const std::string& key) const {
-    if (!is_whole(value) || value < 0) refuse_at(key, "not a count");
-  }
-
-  void check_number(const ordered_json& value, const std::string& key) const {
-    if (!value.is_number() || !(value.get<double>() >= 0) || value.get<double>() > kMostCounted)
-      refuse_at(key, "not a number of 0 or more");
-  }
-
-  void texts(const ordered_json& from, std::initializer_list<const char*> keys) const {
-    for (const char* key : keys)
-      if (!member(from, key).is_string()) refuse_at(key, "not a text");
-  }
-
-  void counts(const ordered_json& from, std::initializer_list<const char*> keys) const {
-    for (const char* key : keys) check_count(member(from, key), key);
-  }
-
-  void numbers(const ordered_json& from, std::initializer_list<const char*> keys) const {
-    for (const char* key : keys) check_number(member(from, key), key);
-  }
-
-  /// An object of numbers, some of which must be there.
-  void numbers_of(const ordered_json& from, const char* key, std::initializer_list<const char*> keys) {
-    const ordered_json& all = object(from, key);
-    numbers(all, keys);
-    for (const auto& [name, value] : all.items()) check_number(value, name);
-    leave();
-  }
-
-  void counts_of(const ordered_json& from, const char* key, std::initializer_list<const char*> keys) {
-    const ordered_json& all = object(from, key);
-    counts(all, keys);
-    for (const auto& [name, value] : all.items()) check_count(value, name);
-    leave();
+  /// An object of figures, some of which must be there.
+  void check_figures(const ordered_json& from, const char* key, Kind kind,
+                     std::initializer_list<const char*> needed) {
+    inside(from, key, [&](const ordered_json& all) {
+      for (const char* each : needed) member(all, each);
+      for (const auto& [name, value] : all.items()) check_kind(value, kind, name);
+    });
   }
 
   void check_series(const ordered_json& from, const char* key, size_t most) const {
     const ordered_json& series = list(from, key);
     if (series.size() > most) refuse_at(key, "too long");
-    for (const ordered_json& value : series) check_count(value, key);
-  }
-
-  void check_engines(const ordered_json& engines) const {
-    for (const ordered_json& engine : engines) {
-      if (!engine.is_object()) refuse_at("engines entry", "not an object");
-      texts(engine, {"name"});
-      counts(engine, {"answers", "tokens", "steps"});
-      numbers(engine, {"decode_seconds", "idle_seconds"});
-      if (engine.contains("failed")) texts(engine, {"failed"});
-    }
+    for (const ordered_json& value : series) check_kind(value, Kind::count, key);
   }
 
   void check_throughput(const ordered_json& throughput) const {
     for (const char* key : {"seconds", "point_seconds"}) {
-      check_number(member(throughput, key), key);
+      check_kind(member(throughput, key), Kind::number, key);
       if (throughput[key] > kMostSeconds) refuse_at(key, "too large");
     }
-    for (const char* key : {"steps", "rows", "tokens", "answer_tokens"}) {
+    for (const auto& [key, count] : Throughput::kCounts) {
       check_series(throughput, key, Throughput::kPoints);
       if (throughput[key].size() != throughput["steps"].size()) refuse_at(key, "not as long as steps");
     }
   }
 
   void check_histogram(const ordered_json& from, const char* key) {
-    const ordered_json& histogram = object(from, key);
-    counts(histogram, {"count", "largest", "bin_width"});
-    numbers(histogram, {"mean"});
-    if (histogram["bin_width"] < 1) refuse_at("bin_width", "0");
-    check_series(histogram, "bins", Histogram::kBins);
-    leave();
-  }
-
-  void check_values(const ordered_json& values) {
-    place_ = "values.";
-    for (const ordered_json& category : values) {
-      if (!category.is_object()) refuse_at("entry", "not an object");
-      texts(category, {"category"});
-      counts(category, {"rows"});
-      for (const ordered_json& attribute : list(category, "attributes")) {
-        if (!attribute.is_object()) refuse_at("attributes entry", "not an object");
-        texts(attribute, {"name"});
-        counts(attribute, {"asked", "found", "noted"});
-        for (const char* key : {"cut", "literal"})  // earlier reports have none
-          if (attribute.contains(key)) counts(attribute, {key});
-        if (!attribute.contains("common")) continue;
-        for (const ordered_json& value : list(attribute, "common")) {
-          if (!value.is_object()) refuse_at("common entry", "not an object");
-          texts(value, {"value"});
-          counts(value, {"rows"});
-        }
-      }
-    }
-    place_.clear();
-  }
-
-  void check_sample(const ordered_json& sample) {
-    place_ = "sample.";
-    for (const ordered_json& row : sample) {
-      if (!row.is_object()) refuse_at("entry", "not an object");
-      texts(row, {"id", "category", "text"});
-      for (const ordered_json& value : list(row, "values")) {
-        if (!value.is_object()) refuse_at("values entry", "not an object");
-        texts(value, {"name", "note"});
-        if (!member(value, "value").is_null()) texts(value, {"value"});
-      }
-    }
-    place_.clear();
-  }
-
-  void check_reasons(const ordered_json& reasons) {
-    place_ = "reject_reasons.";
-    for (const ordered_json& reason : reasons) {
-      if (!reason.is_object()) refuse_at("entry", "not an object");
-      texts(reason, {"kind", "example"});
-      if (reason.contains("place")) texts(reason, {"place"});  // earlier reports have none
-      counts(reason, {"records"});
-    }
-    place_.clear();
+    inside(from, key, [&](const ordered_json& histogram) {
+      for (const char* count : {"count", "largest", "bin_width"})
+        check_kind(member(histogram, count), Kind::count, count);
+      check_kind(member(histogram, "mean"), Kind::number, "mean");
+      if (histogram["bin_width"] < 1) refuse_at("bin_width", "0");
+      check_series(histogram, "bins", Histogram::kBins);
+    });
   }
 
   const std::string& source_;
-  std::string place_;           // of the object being checked: "tokens."
-  std::vector<size_t> before_;  // its lengths outside
+  std::string place_;  // of the object being checked: "tokens."
 };
+
+ordered_json parse_report(const std::string& text, const std::string& source) {
+  std::string trouble;
+  ordered_json json = read_json<ordered_json>(text, {.unique_keys = true}, &trouble);
+  if (!trouble.empty()) refuse("{}: {}; run the job again with --restart", source, trouble);
+  return json;
+}
 
 }  // namespace
 
@@ -279,6 +195,29 @@ void update_report(ordered_json& report) {
 
 void check_report(const ordered_json& report, const std::string& source) {
   ReportChecker(source).check(report);
+}
+
+ordered_json read_report(const std::string& text, const std::string& source) {
+  ordered_json report = parse_report(text, source);
+  update_report(report);
+  check_report(report, source);
+  return report;
+}
+
+SavedReport read_saved_report(const std::string& text, const std::string& source) {
+  ordered_json json = parse_report(text, source);
+  SavedReport saved;
+  for (const auto& [key, count] : {std::pair("rows", &saved.rows), {"rejects", &saved.rejects}}) {
+    const auto at = json.is_object() ? json.find(key) : json.end();
+    if (at == json.end() || !at->is_number_integer() || *at < 0 || *at > INT64_MAX)
+      refuse("{}: {} is not a count; run the job again with --restart", source, key);
+    *count = at->get<int64_t>();
+  }
+  if (!json.contains("report")) refuse("{}: report is missing; run the job again with --restart", source);
+  saved.report = std::move(json["report"]);
+  update_report(saved.report);
+  check_report(saved.report, source);
+  return saved;
 }
 
 }  // namespace sheaf

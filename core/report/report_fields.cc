@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "core/task/value.h"
 #include "core/text/format.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace report_table {
@@ -28,6 +28,23 @@ double ratio(const Json& report, const char* a, const char* b) {
   return ratio(at(report, a), at(report, b));
 }
 
+/// A text that is known when the program is compiled.
+template <size_t Size>
+struct Path {
+  char text[Size];
+  constexpr Path(const char (&path)[Size]) { std::copy_n(path, Size, text); }
+};
+
+template <Path At>
+Figure figure_at(const Json& report) {
+  return at(report, At.text);
+}
+
+template <Path A, Path B>
+Figure of_two(const Json& report) {
+  return ratio(report, A.text, B.text);
+}
+
 /// Engines work side by side: seconds are those of one, on average.
 double of_one(const Report& run, double seconds) {
   return seconds / std::max<double>(1, static_cast<double>(run.engines.size()));
@@ -35,10 +52,6 @@ double of_one(const Report& run, double seconds) {
 
 double decode_seconds(const Report& run) {
   return of_one(run, run.engine.step_seconds + run.engine.draft_seconds);
-}
-
-Json kv_peak_mb(const Report& run) {
-  return static_cast<double>(int64_t{run.engine.peak_pages} * run.page_size * run.kv_bytes_per_token) / 1e6;
 }
 
 /// What the reused answers would have cost at this run's own price of an answer.
@@ -141,7 +154,7 @@ Json each(const R& run) {
 /// Of runs with a draft model.
 template <auto Member>
 Json drafted(const R& run) {
-  return run.engine.has_draft ? Json(int64_t{run.engine.*Member}) : Json();
+  return run.engine.has_draft ? Json(+(run.engine.*Member)) : Json();  // whether is 0 or 1
 }
 
 /// Of runs with a store of keys and values.
@@ -156,41 +169,12 @@ Json proposed(const R& run) {
   return run.engine.proposed_tokens > 0 ? Json(run.engine.*Member) : Json();
 }
 
-template <int64_t Value>
-Json always(const R&) {
-  return Value;
-}
-
-Json of_sheaf(const R&) {
-  return SHEAF_VERSION;
-}
-
-Json computed(const R& run) {
-  return run.engine.tokens();
-}
-
-Json saved(const R& run) {
-  return run.engine.alone_tokens - run.engine.tokens();
-}
-
-Json draft_seconds(const R& run) {
-  return run.engine.has_draft ? Json(run.engine.draft_seconds) : Json();
-}
-
-Json read_tokens(const R& run) {
-  return run.store ? Json(run.engine.read_tokens) : Json();
-}
-
-Json decode_json(const R& run) {
-  return decode_seconds(run);
-}
-
 Json other_seconds(const R& run) {
   return std::max(0.0, run.total_seconds - run.open_seconds - decode_seconds(run));
 }
 
-Json usd(const R& run) {
-  return run.usd_per_hour * run.devices * run.total_seconds / 3600;
+Json kv_peak_mb(const R& run) {
+  return static_cast<double>(int64_t{run.engine.peak_pages} * run.page_size * run.kv_bytes_per_token) / 1e6;
 }
 
 Json predicted(const R& run) {
@@ -202,10 +186,6 @@ Json measured(const R& run) {
                                : Json();
 }
 
-Json predicted_error(const R& run) {
-  return run.predicted_seconds ? Json(run.predicted_error) : Json();
-}
-
 Figure rows_per_second(const Json& report) {
   return ratio(at(report, "/rows"), at(report, "/seconds/total") - at(report, "/seconds/open"));
 }
@@ -215,35 +195,13 @@ Figure stalled(const Json& report) {
                at(report, "/seconds/decode") + at(report, "/stall/host_seconds"));
 }
 
-Figure tokens_per_step(const Json& report) {
-  return ratio(report, "/tokens/computed", "/steps");
-}
-
-Figure answer_tokens_per_step(const Json& report) {
-  return ratio(report, "/tokens/answers", "/steps");
-}
-
-Figure usd_per_1000_rows(const Json& report) {
-  return ratio(report, "/cost/usd", "/rows") * 1000;
-}
-
-Figure slots_per_step(const Json& report) {
-  return at(report, "/per_step/slots/mean");
-}
-
-Figure tokens_per_value(const Json& report) {
-  return at(report, "/value_tokens/mean");
-}
-
-Figure cut_answers(const Json& report) {
-  return at(report, "/endings/length");
-}
-
 Fields make_fields() {
   using S = KvStoreUse;
   return {
       later(text("/date", of<&R::date>, "date", Adds::first), "/settings"),
-      later(text("/sheaf", of_sheaf, "sheaf"), "/settings"),
+      later(text(
+                "/sheaf", [](const R&) -> Json { return SHEAF_VERSION; }, "sheaf"),
+            "/settings"),
       text("/job", clean<&R::job>, "job"),
       later(text("/corpus/path", clean<&R::corpus>, "corpus"), "/settings"),
       later({.path = "/corpus/limit", .adds = Adds::last, .of_run = of<&R::limit>}, "/settings"),
@@ -253,9 +211,9 @@ Fields make_fields() {
       text("/backend", clean<&R::backend>, "backend"),
       later(text("/chat", clean<&R::chat>)),
 
-      count("/sessions", always<1>),
-      count("/rows_uncounted", always<0>),
-      count("/rejects_uncounted", always<0>),
+      count("/sessions", [](const R&) -> Json { return 1; }),
+      count("/rows_uncounted", [](const R&) -> Json { return 0; }),
+      count("/rejects_uncounted", [](const R&) -> Json { return 0; }),
       count("/rows", of<&R::pipeline, &P::records>, "rows"),
       count("/rejects", of<&R::pipeline, &P::rejects>, "rejects"),
       count("/answers", of<&R::pipeline, &P::answers>),
@@ -266,20 +224,26 @@ Fields make_fields() {
       seconds("/seconds/open", of<&R::open_seconds>, "  open"),
       seconds("/seconds/read", of<&R::pipeline, &P::read_seconds>, "  read"),
       seconds("/seconds/plan", of<&R::pipeline, &P::plan_seconds>, "  plan"),
-      seconds("/seconds/decode", decode_json, "  decode"),
+      seconds(
+          "/seconds/decode", [](const R& run) -> Json { return decode_seconds(run); }, "  decode"),
       seconds("/seconds/write", of<&R::pipeline, &P::emit_seconds>, "  write"),
       seconds("/seconds/other", other_seconds),
-      later(seconds("/seconds/draft", draft_seconds), "/draft"),
+      later(seconds("/seconds/draft", drafted<&E::draft_seconds>), "/draft"),
       rate("/stall/share", stalled, "stalled", percent_text, Better::less),
       seconds("/stall/idle_seconds", each<&E::idle_seconds>),
       seconds("/stall/host_seconds", each<&E::host_seconds>),
       seconds("/stall/waited_seconds", each<&E::waited_seconds>),
 
-      count("/tokens/computed", computed, "tokens computed", Better::less),
+      count(
+          "/tokens/computed", [](const R& run) -> Json { return run.engine.tokens(); }, "tokens computed",
+          Better::less),
       count("/tokens/prefill", engine<&E::prefill_tokens>),
       count("/tokens/decode", engine<&E::decode_tokens>),
       count("/tokens/one_prompt_per_question", engine<&E::alone_tokens>),
-      {.path = "/tokens/saved", .kind = Kind::whole, .of_run = saved, .title = "  saved by sharing"},
+      {.path = "/tokens/saved",
+       .kind = Kind::whole,
+       .of_run = [](const R& run) -> Json { return run.engine.alone_tokens - run.engine.tokens(); },
+       .title = "  saved by sharing"},
       count("/tokens/answers", engine<&E::answer_tokens>),
       later(count("/tokens/proposed", proposed<&E::proposed_tokens>), "/tokens/accepted"),
       later(count("/tokens/accepted", proposed<&E::accepted_tokens>), "/tokens/proposed"),
@@ -290,15 +254,17 @@ Fields make_fields() {
 
       count("/steps", engine<&E::steps>, "steps"),
       count("/split_steps", engine<&E::split_steps>),
-      rate("/tokens_per_step", tokens_per_step, "  tokens per step"),
-      rate("/answer_tokens_per_step", answer_tokens_per_step),
-      rate("", slots_per_step, "  answers per step"),
-      rate("", tokens_per_value, "tokens per value"),
+      rate("/tokens_per_step", of_two<"/tokens/computed", "/steps">, "  tokens per step"),
+      rate("/answer_tokens_per_step", of_two<"/tokens/answers", "/steps">),
+      rate("", figure_at<"/per_step/slots/mean">, "  answers per step"),
+      rate("", figure_at<"/value_tokens/mean">, "tokens per value"),
       rate("", found_share, "values found", percent_text),
-      rate("", cut_answers, "cut answers"),
+      rate("", figure_at<"/endings/length">, "cut answers"),
       number("/kv_peak_mb", Adds::most, kv_peak_mb, "keys and values, MB"),
 
-      later(count("/kv_store/read_tokens", read_tokens), "/kv_store"),
+      later(count("/kv_store/read_tokens",
+                  [](const R& run) { return run.store ? Json(run.engine.read_tokens) : Json(); }),
+            "/kv_store"),
       later(count("/kv_store/kept_tokens", stored<&S::kept_tokens>), "/kv_store"),
       later(count("/kv_store/dearer_tokens", stored<&S::dearer_tokens>), "/kv_store"),
       later(count("/kv_store/unkept_tokens", stored<&S::unkept_tokens>), "/kv_store"),
@@ -309,14 +275,61 @@ Fields make_fields() {
 
       number("/cost/usd_per_hour", Adds::last, of<&R::usd_per_hour>),
       {.path = "/cost/devices", .adds = Adds::last, .of_run = of<&R::devices>},
-      number("/cost/usd", Adds::sum, usd, "cost", dollars_text),
-      rate("/cost/usd_per_1000_rows", usd_per_1000_rows, "  per 1,000 rows", dollars_text, Better::less),
+      number(
+          "/cost/usd", Adds::sum,
+          [](const R& run) -> Json { return run.usd_per_hour * run.devices * run.total_seconds / 3600; },
+          "cost", dollars_text),
+      rate(
+          "/cost/usd_per_1000_rows",
+          [](const Json& report) -> Figure { return ratio(report, "/cost/usd", "/rows") * 1000; },
+          "  per 1,000 rows", dollars_text, Better::less),
       later(rate("/cost/usd_saved", usd_saved)),
 
       later(seconds("/predicted/decode_seconds", predicted), "/predicted"),
       later(seconds("/predicted/measured_seconds", measured), "/predicted"),
       later(rate("/predicted/ratio", predicted_ratio), "/predicted"),
-      later(number("/predicted/error", Adds::most, predicted_error)),
+      later(number("/predicted/error", Adds::most,
+                   [](const R& run) { return run.predicted_seconds ? Json(run.predicted_error) : Json(); })),
+  };
+}
+
+using Members = std::vector<ReportMember>;
+
+ReportMember list_of(std::string key, Members entries, bool is_always = true) {
+  return {std::move(key), Kind::list, Adds::sum, is_always, std::move(entries)};
+}
+
+ReportLists make_lists() {
+  const Members common{{"value", Kind::text}, {"rows"}};
+  const Members attributes{{"name", Kind::text},
+                           {"asked"},
+                           {"found"},
+                           {"noted"},
+                           {"cut", Kind::count, Adds::sum, false},
+                           {"literal", Kind::count, Adds::sum, false},
+                           list_of("common", common, false)};
+  const Members sample_values{{"name", Kind::text}, {"note", Kind::text}, {"value", Kind::text_or_null}};
+  return {
+      .engines = list_of("engines",
+                         {{"name", Kind::text},
+                          {"answers"},
+                          {"tokens"},
+                          {"steps"},
+                          {"decode_seconds", Kind::number},
+                          {"idle_seconds", Kind::number},
+                          {"failed", Kind::text, Adds::last, false}},
+                         false),
+      .values = list_of("values", {{"category", Kind::text}, {"rows"}, list_of("attributes", attributes)}),
+      .sample = list_of("sample",
+                        {{"id", Kind::text},
+                         {"category", Kind::text},
+                         {"text", Kind::text},
+                         list_of("values", sample_values)},
+                        false),
+      .reject_reasons = list_of("reject_reasons", {{"kind", Kind::text},
+                                                   {"example", Kind::text, Adds::first},
+                                                   {"place", Kind::text, Adds::first, false},
+                                                   {"records"}}),
   };
 }
 
@@ -333,6 +346,11 @@ std::optional<double> ReportField::value(const nlohmann::ordered_json& report) c
 std::span<const ReportField> report_fields() {
   static const std::vector<ReportField> fields = report_table::make_fields();
   return fields;
+}
+
+const ReportLists& report_lists() {
+  static const ReportLists lists = report_table::make_lists();
+  return lists;
 }
 
 }  // namespace sheaf

@@ -11,13 +11,16 @@
 namespace sheaf {
 
 /// A figure or a fact of a report that stands by itself. Writing, checking, adding, comparing and showing
-/// reports all walk the table of them; lists, series and counts by name are elsewhere (run_statistics.h).
+/// reports all walk the table of them; report_lists() has the lists. Series and counts by name are elsewhere
+/// (run_statistics.h).
 struct ReportField {
   enum class Kind : uint8_t {
     text,
+    text_or_null,
     count,   ///< whole, 0 or more
     whole,   ///< may be negative
     number,  ///< 0 or more
+    list,    ///< of objects
   };
   /// What it is of several sessions or shards.
   enum class Adds : uint8_t {
@@ -48,5 +51,19 @@ struct ReportField {
 };
 
 std::span<const ReportField> report_fields();
+
+/// A member of the entries of a list.
+struct ReportMember {
+  std::string key;
+  ReportField::Kind kind = ReportField::Kind::count;
+  ReportField::Adds adds = ReportField::Adds::sum;
+  bool always = true;                      ///< false: only some runs, or later versions of sheaf, have it
+  std::vector<ReportMember> entries = {};  ///< what those of a list have; the first member tells them apart
+};
+
+struct ReportLists {
+  ReportMember engines, values, sample, reject_reasons;
+};
+const ReportLists& report_lists();
 
 }  // namespace sheaf

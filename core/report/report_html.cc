@@ -58,12 +58,6 @@ std::string parts_html(const std::string& title, const std::vector<PlotPart>& pa
   return out + "</table>\n";
 }
 
-double total_of(const std::vector<PlotPart>& parts) {
-  double total = 0;
-  for (const PlotPart& part : parts) total += part.value;
-  return total;
-}
-
 /// A series as rates a second, in at most kShownPoints points, fewer where the steps are few: rows are
 /// completed in bursts, and a rate over one step says little.
 std::vector<double> rates(const ordered_json& throughput, const char* key) {
@@ -211,6 +205,13 @@ void add_settings(const std::string& name, const ordered_json& value, Settings& 
   out.emplace_back(name, shown);
 }
 
+/// Rows of a table that is folded away.
+std::string folded_html(const char* summary, const std::string& rows) {
+  return fmt::format(
+      "<details><summary>{}</summary><div class=\"columns\"><table>{}</table></div></details>\n", summary,
+      rows);
+}
+
 /// What the job changed, and folded away what is as by default.
 std::string settings_html(const ordered_json& report) {
   Settings all;
@@ -220,11 +221,8 @@ std::string settings_html(const ordered_json& report) {
   for (const auto& [name, value] : all)
     (changed.is_null() || std::find(changed.begin(), changed.end(), name) != changed.end() ? own : usual) +=
         fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", escaped(name), escaped(value));
-  std::string out = "<div class=\"columns\"><table>" + own + "</table></div>\n";
-  if (!usual.empty())
-    out += "<details><summary>settings that are as by default</summary><div class=\"columns\"><table>" +
-           usual + "</table></div></details>\n";
-  return out;
+  return "<div class=\"columns\"><table>" + own + "</table></div>\n" +
+         (usual.empty() ? "" : folded_html("settings that are as by default", usual));
 }
 
 /// Every figure by its name in report.json, folded away.
@@ -238,8 +236,7 @@ std::string figures_html(const ordered_json& report) {
     rows += fmt::format("<tr><td>{}</td><td class=\"n\">{}</td></tr>\n", name,
                         (field.show ? field.show : number_text)(*value));
   }
-  return "<details><summary>every figure of report.json</summary><div class=\"columns\"><table>" + rows +
-         "</table></div></details>\n";
+  return folded_html("every figure of report.json", rows);
 }
 
 std::string questions_html(const ordered_json& questions) {
@@ -329,9 +326,9 @@ std::string stages_html(const ordered_json& report) {
   out += fmt::format("<p>The device had no step to run for <b>{}</b>, {:.1f} % of the decode loop.</p>\n",
                      time_text(number(stall, "idle_seconds")), 100 * number(stall, "share"));
   if (const auto predicted = report.value("predicted", ordered_json()); !predicted.is_null())
-    out += fmt::format(
-        "<p>Decoding took <b>{}</b>; the device's calibration predicts {} for these steps.</p>\n",
-        time_text(number(predicted, "measured_seconds")), time_text(number(predicted, "decode_seconds")));
+    out += fmt::format("<p>Decoding took <b>{}</b>; the device's profile predicts {} for these steps.</p>\n",
+                       time_text(number(predicted, "measured_seconds")),
+                       time_text(number(predicted, "decode_seconds")));
   if (report.contains("engines")) {
     out +=
         "<h3>By device</h3>\n<table><tr><th>device</th><th>answers</th><th>tokens</th><th>decoding</th>"
@@ -348,27 +345,22 @@ std::string stages_html(const ordered_json& report) {
     out += "</table>\n";
   }
   std::vector<PlotPart> kinds;
-  for (const auto& [kind, seconds] : report.at("device_seconds").items())
+  double on_device = 0;
+  for (const auto& [kind, seconds] : report.at("device_seconds").items()) {
     kinds.push_back({kind, seconds.get<double>()});
+    on_device += kinds.back().value;
+  }
   if (!kinds.empty())
-    out += "<h3>On the device</h3>\n" +
-           parts_html("device seconds by kind of kernel", kinds, total_of(kinds), true);
+    out +=
+        "<h3>On the device</h3>\n" + parts_html("device seconds by kind of kernel", kinds, on_device, true);
   return out;
 }
 
-void RateAxes::include(const RateAxes& other) {
-  seconds = std::max(seconds, other.seconds);
-  rows = std::max(rows, other.rows);
-  tokens = std::max(tokens, other.tokens);
-}
-
-RateAxes rate_axes(const ordered_json& report) {
+void RateAxes::include(const ordered_json& report) {
   const ordered_json& throughput = report.at("throughput");
-  const auto most = [&](const char* key) {
-    const std::vector<double> values = rates(throughput, key);
-    return values.empty() ? 0 : *std::ranges::max_element(values);
-  };
-  return {number(throughput, "seconds"), most("rows"), most("tokens")};
+  seconds = std::max(seconds, number(throughput, "seconds"));
+  for (const double rate : rates(throughput, "rows")) rows = std::max(rows, rate);
+  for (const double rate : rates(throughput, "tokens")) tokens = std::max(tokens, rate);
 }
 
 std::string throughput_html(const ordered_json& report, const RateAxes& axes) {
@@ -399,7 +391,9 @@ std::string report_html(const ordered_json& report) {
             number_text(number(report, "rejects_uncounted")) +
             " rejects, written just before a session was killed, are not counted here.</p>\n";
   body += tiles_html(report) + "<div class=\"cards\">\n";
-  body += section("Throughput", throughput_html(report, rate_axes(report)));
+  RateAxes axes;
+  axes.include(report);
+  body += section("Throughput", throughput_html(report, axes));
   body += section("Where the time went", stages_html(report));
   body += section("Tokens computed and saved", tokens_html(report));
   body += section("Cost", cost_html(report));

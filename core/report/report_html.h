@@ -21,14 +21,12 @@ std::string comparison_html(const std::vector<NamedReport>& reports);
 std::string html_page(const std::string& title, const std::string& body);
 /// Where a run's time went: its bar, and a table of the stages.
 std::string stages_html(const nlohmann::ordered_json& report);
-/// How far the axes of a report's rates go.
+/// How far the axes of rates go.
 struct RateAxes {
   double seconds = 0, rows = 0, tokens = 0;
 
-  /// Far enough for both.
-  void include(const RateAxes& other);
+  void include(const nlohmann::ordered_json& report);
 };
-RateAxes rate_axes(const nlohmann::ordered_json& report);
 /// Rows and tokens a second over time.
 std::string throughput_html(const nlohmann::ordered_json& report, const RateAxes& axes);
 

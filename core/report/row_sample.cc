@@ -1,10 +1,11 @@
 #include "core/report/row_sample.h"
 
+#include <algorithm>
 #include <fmt/ranges.h>
 
 #include "core/base/random_stream.h"
-#include "core/task/value.h"
 #include "core/text/spelling.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
@@ -51,6 +52,9 @@ ordered_json sample_values(const Record& record, const Row& row) {
   return values;
 }
 
+constexpr size_t kKeptValues = 32, kValuesShown = 5;
+constexpr size_t kLongestCounted = 100;  // bytes of a value
+
 }  // namespace
 
 ordered_json value_for_people(const RowValue& value) {
@@ -95,6 +99,33 @@ void add_row_sample(const ordered_json& from, ordered_json& to) {
   to = ordered_json::array();
   for (const auto& [hash, row] : rows)
     if (to.size() < kSampleRows) to.push_back(row);
+}
+
+void keep_common(ordered_json& list) {
+  std::stable_sort(list.begin(), list.end(),
+                   [](const auto& a, const auto& b) { return a.at("rows") > b.at("rows"); });
+  if (list.size() > kValuesShown) list.erase(list.begin() + kValuesShown, list.end());
+}
+
+void CommonValues::add(std::string_view value) {
+  const std::string shown = shorten_text(value, kLongestCounted);
+  const auto found = std::ranges::find(entries_, shown, &Entry::value);
+  if (found != entries_.end()) {
+    ++found->count;
+  } else if (entries_.size() < kKeptValues) {
+    entries_.push_back({shown, 1, 0});
+  } else {
+    Entry& least = *std::ranges::min_element(entries_, {}, &Entry::count);
+    least = {shown, least.count + 1, least.count};
+  }
+}
+
+ordered_json CommonValues::json() const {
+  ordered_json list = ordered_json::array();
+  for (const Entry& entry : entries_)
+    list.push_back({{"value", valid_utf8(entry.value)}, {"rows", entry.count - entry.extra}});
+  keep_common(list);
+  return list;
 }
 
 }  // namespace sheaf

@@ -2,6 +2,9 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/task/record.h"
 #include "core/task/row.h"
@@ -22,10 +25,30 @@ class RowSample {
   std::map<uint64_t, nlohmann::ordered_json> rows_;  ///< by hash
 };
 
-/// Adds that of another session or shard.
+/// Adds the sample of another session or shard.
 void add_row_sample(const nlohmann::ordered_json& from, nlohmann::ordered_json& to);
 
 /// A value as people read it: lists with commas, numbers as digits, null as JSON's null.
 nlohmann::ordered_json value_for_people(const RowValue& value);
+
+/// The most frequent of many values, in bounded memory (the space-saving algorithm): a value that is more
+/// than one in 32 is always among them.
+class CommonValues {
+ public:
+  void add(std::string_view value);
+  /// The first few, the most frequent first: [{value, rows}]; `rows` is counted at least, and exactly where
+  /// there were at most 32 values.
+  nlohmann::ordered_json json() const;
+
+ private:
+  struct Entry {
+    std::string value;
+    int64_t count = 0, extra = 0;  ///< extra: of values that were there before it
+  };
+  std::vector<Entry> entries_;
+};
+
+/// Leaves the first few, the most frequent first.
+void keep_common(nlohmann::ordered_json& list);
 
 }  // namespace sheaf

@@ -4,8 +4,9 @@
 #include <fmt/format.h>
 
 #include "core/task/find_text.h"
-#include "core/task/reason_kind.h"
+#include "core/task/record.h"
 #include "core/task/value.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
@@ -28,7 +29,37 @@ std::string place_text(const Place& place) {
   return fmt::format("{}:{}", place.file.substr(place.file.rfind('/') + 1), place.row);
 }
 
+void add_to(Throughput::Point& to, const Throughput::Point& what) {
+  for (const auto& [key, count] : Throughput::kCounts) to.*count += what.*count;
+}
+
 }  // namespace
+
+void Throughput::add(double seconds, const Point& done) {
+  seconds = std::max(seconds, 0.0);
+  seconds_ = std::max(seconds_, seconds);
+  while (seconds / point_seconds_ >= static_cast<double>(kPoints)) {
+    for (size_t i = 0; i < points_.size(); ++i) {
+      const Point moved = points_[i];
+      points_[i] = {};
+      add_to(points_[i / 2], moved);
+    }
+    points_.resize((points_.size() + 1) / 2);
+    point_seconds_ *= 2;
+  }
+  const auto at = static_cast<size_t>(seconds / point_seconds_);
+  if (at >= points_.size()) points_.resize(at + 1);
+  add_to(points_[at], done);
+}
+
+ordered_json Throughput::json() const {
+  ordered_json json{{"seconds", seconds_}, {"point_seconds", point_seconds_}};
+  for (const auto& [key, count] : kCounts) {
+    ordered_json& series = json[key] = ordered_json::array();
+    for (const Point& point : points_) series.push_back(point.*count);
+  }
+  return json;
+}
 
 void RunStatistics::start() {
   start_ = Clock::now();

@@ -4,20 +4,48 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/histogram.h"
 #include "core/engine/answer.h"
 #include "core/engine/engine_stats.h"
 #include "core/plan/pipeline.h"
-#include "core/report/common_values.h"
 #include "core/report/row_sample.h"
-#include "core/report/throughput.h"
 #include "core/task/record.h"
 #include "core/task/row.h"
 
 namespace sheaf {
+
+/// What was done when: points of equal length in time, at most kPoints of them however long a run is. When
+/// they are full, neighbours are merged and a point's time doubles.
+class Throughput {
+ public:
+  static constexpr size_t kPoints = 300;
+
+  struct Point {
+    int64_t steps = 0;
+    int64_t rows = 0;           ///< whose answers were completed
+    int64_t tokens = 0;         ///< computed: prompt and decoded
+    int64_t answer_tokens = 0;  ///< picked
+  };
+  /// The counts of a point by their keys in a report.
+  static constexpr std::pair<const char*, int64_t Point::*> kCounts[] = {
+      {"steps", &Point::steps},
+      {"rows", &Point::rows},
+      {"tokens", &Point::tokens},
+      {"answer_tokens", &Point::answer_tokens}};
+
+  /// `seconds`: since the start of the work.
+  void add(double seconds, const Point& done);
+
+  double point_seconds() const { return point_seconds_; }
+  const std::vector<Point>& points() const { return points_; }
+  nlohmann::ordered_json json() const;
+
+ private:
+  double point_seconds_ = 0.0625, seconds_ = 0;
+  std::vector<Point> points_;
+};
 
 /// What a run's report says beyond its totals, counted while it runs. Its memory does not grow with the
 /// corpus: the series are bounded, the values are those of the schema, and reject reasons are kept by kind.

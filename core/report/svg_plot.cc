@@ -80,28 +80,15 @@ std::string time_axis(double end, double scale) {
 }  // namespace
 
 std::string escaped(std::string_view text) {
+  constexpr std::pair<char, std::string_view> kEntities[] = {
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
   std::string out;
   for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        // Control characters have no place in XML, however they are written.
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
-    }
+    const auto entity = std::ranges::find(kEntities, c, &std::pair<char, std::string_view>::first);
+    if (entity != std::end(kEntities))
+      out += entity->second;
+    else  // control characters have no place in XML, however they are written
+      out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
   }
   return out;
 }

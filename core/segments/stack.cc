@@ -1,44 +1,23 @@
 #include "core/segments/stack.h"
 
 #include <algorithm>
+#include <fmt/ranges.h>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/base/error.h"
 
 namespace sheaf {
 
 const char* role_name(Role role) {
-  switch (role) {
-    case Role::instruction:
-      return "instruction";
-    case Role::document:
-      return "document";
-    case Role::context:
-      return "context";
-    case Role::question:
-      return "question";
-    case Role::key:
-      return "key";
-    case Role::value:
-      return "value";
-  }
-  return "?";
+  constexpr const char* kNames[] = {"instruction", "document", "context", "question", "key", "value"};
+  return kNames[static_cast<size_t>(role)];
 }
 
 const char* stop_name(Stop stop) {
-  switch (stop) {
-    case Stop::line:
-      return "line";
-    case Stop::value:
-      return "value";
-    case Stop::quoted:
-      return "quoted";
-    case Stop::object:
-      return "object";
-    case Stop::text:
-      return "text";
-  }
-  return "?";
+  constexpr const char* kNames[] = {"line", "value", "quoted", "object", "text"};
+  return kNames[static_cast<size_t>(stop)];
 }
 
 SegmentId Stack::add(Segment segment) {
@@ -46,8 +25,13 @@ SegmentId Stack::add(Segment segment) {
   return static_cast<SegmentId>(segments.size() - 1);
 }
 
+SegmentId Stack::add_after(std::vector<Sight> sees, Role role, Tokens tokens, bool shared) {
+  const int32_t position = end_position(sees.back().segment);
+  return add({role, std::move(tokens), position, std::move(sees), shared});
+}
+
 int32_t Stack::end_position(SegmentId id) const {
-  const Segment& segment = segments[static_cast<size_t>(id)];
+  const Segment& segment = segments[id];
   return segment.first_position + static_cast<int32_t>(segment.tokens.size());
 }
 
@@ -58,35 +42,31 @@ int64_t Stack::prompt_tokens() const {
 }
 
 int32_t Stack::positions() const {
+  const std::vector<int32_t> keys = most_keys();
   int32_t end = 0;
-  for (size_t i = 0; i < segments.size(); ++i) end = std::max(end, end_position(static_cast<SegmentId>(i)));
-  // The last token of an answer is never fed back, so it takes no position and no key.
-  for (const Slot& slot : slots)
-    for (int32_t i = 0; i < slot.prompts(); ++i)
-      end = std::max(end, end_position(slot.answer + i) + slot.max_tokens - 1);
+  for (size_t i = 0; i < segments.size(); ++i) end = std::max(end, segments[i].first_position + keys[i]);
   return end;
 }
 
 std::vector<int32_t> Stack::most_keys() const {
   std::vector<int32_t> keys;
   for (const Segment& segment : segments) keys.push_back(static_cast<int32_t>(segment.tokens.size()));
+  // The last token of an answer is never fed back, so it takes no position and no key.
   for (const Slot& slot : slots)
-    for (int32_t i = 0; i < slot.prompts(); ++i)
-      keys[static_cast<size_t>(slot.answer + i)] += slot.max_tokens - 1;
+    for (int32_t i = 0; i < slot.prompts(); ++i) keys[slot.answer + i] += slot.max_tokens - 1;
   return keys;
 }
 
 void check_stack(const Stack& stack) {
   std::vector<bool> grows(stack.segments.size(), false);
   for (const Slot& slot : stack.slots) {
-    if (stack.segments[static_cast<size_t>(slot.prompt)].tokens.empty())
-      fail("a slot continues an empty segment");
-    if (stack.segments[static_cast<size_t>(slot.prompt)].shared) fail("a slot continues a shared segment");
+    if (stack.segments[slot.prompt].tokens.empty()) fail("a slot continues an empty segment");
+    if (stack.segments[slot.prompt].shared) fail("a slot continues a shared segment");
     if (slot.max_tokens < 1) fail("a slot decodes no tokens");
-    if (slot.answer != slot.prompt && !stack.segments[static_cast<size_t>(slot.answer)].tokens.empty())
+    if (slot.answer != slot.prompt && !stack.segments[slot.answer].tokens.empty())
       fail("a separate value segment must start empty");
-    if (grows[static_cast<size_t>(slot.answer)]) fail("two slots decode into one segment");
-    grows[static_cast<size_t>(slot.answer)] = true;
+    if (grows[slot.answer]) fail("two slots decode into one segment");
+    grows[slot.answer] = true;
     if (slot.chain_priors.empty()) continue;
     if (slot.answer != slot.prompt) fail("an answer with chains must continue its prompt");
     for (int32_t i = 0; i < slot.prompts(); ++i) {
@@ -110,6 +90,33 @@ void check_stack(const Stack& stack) {
 }
 
 namespace {
+
+constexpr size_t kShownOptions = 8;
+
+std::string answer_mark(const Slot& slot,
+                        const std::function<std::string(std::span<const TokenId>)>& text_of) {
+  const AnswerTrie* list = slot.allowed ? slot.allowed->list() : nullptr;
+  if (!list) return fmt::format("[answer: at most {} tokens]", slot.max_tokens);
+  std::vector<std::string> options;
+  for (const Tokens& answer : list->answers()) {
+    if (options.size() == kShownOptions) break;
+    std::string text = text_of(answer);
+    options.push_back(text.starts_with(' ') ? text.substr(1) : text);
+  }
+  if (list->answers().size() == 1) return fmt::format("[option: {}]", options[0]);
+  const size_t more = list->answers().size() - options.size();
+  return fmt::format("[answer: one of {}{}]", fmt::join(options, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+std::string indented(const std::string& text) {
+  std::string out = "    ";
+  for (const char c : text) {
+    out += c;
+    if (c == '\n') out += "    ";
+  }
+  return out + "\n";
+}
 
 nlohmann::ordered_json stack_json(const Stack& stack,
                                   const std::function<nlohmann::json(int32_t record)>& record_id) {
@@ -136,8 +143,7 @@ nlohmann::ordered_json stack_json(const Stack& stack,
                                  {"record", nlohmann::ordered_json(record_id(slot.record))},
                                  {"question", slot.question}};
     if (slot.option > 0) entry["option"] = slot.option;
-    if (const auto* list = dynamic_cast<const AnswerTrie*>(slot.allowed.get()))
-      entry["allowed"] = list->answers();
+    if (slot.allowed && slot.allowed->list()) entry["allowed"] = slot.allowed->list()->answers();
     for (size_t i = 0; i < slot.chain_priors.size(); ++i)
       entry["chains"].push_back(
           {{"prompt", slot.prompt + 1 + static_cast<int32_t>(i)}, {"prior", slot.chain_priors[i]}});
@@ -151,6 +157,34 @@ nlohmann::ordered_json stack_json(const Stack& stack,
 
 std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(int32_t record)>& record_id) {
   return stack_json(stack, record_id).dump();
+}
+
+std::string stack_text(const Stack& stack,
+                       const std::function<std::string(std::span<const TokenId>)>& text_of,
+                       const std::function<std::string(int32_t record)>& record_name) {
+  std::map<SegmentId, std::set<int32_t>> records;  // whose answers come from a segment or see it
+  std::map<SegmentId, std::string> marks;
+  for (const Slot& slot : stack.slots) {
+    marks[slot.answer] += answer_mark(slot, text_of);
+    for (int32_t i = 0; i < slot.prompts(); ++i) {
+      records[slot.prompt + i].insert(slot.record);
+      for (const Sight& sight : stack.segments[slot.prompt + i].sees)
+        records[sight.segment].insert(slot.record);
+    }
+  }
+  std::string out;
+  for (SegmentId id = 0; id < std::ssize(stack.segments); ++id) {
+    const Segment& segment = stack.segments[id];
+    out += fmt::format("{} {}", id, role_name(segment.role));
+    if (const std::set<int32_t>& of = records[id]; of.size() == 1 && segment.role != Role::instruction)
+      out += " of " + record_name(*of.begin());
+    out += fmt::format(", {} token{}", segment.tokens.size(), segment.tokens.size() == 1 ? "" : "s");
+    std::vector<SegmentId> seen;
+    for (const Sight& sight : segment.sees) seen.push_back(sight.segment);
+    if (!seen.empty()) out += fmt::format(", sees {}", fmt::join(seen, " "));
+    out += "\n" + indented(text_of(segment.tokens) + marks[id]);
+  }
+  return out;
 }
 
 }  // namespace sheaf

@@ -1,15 +1,7 @@
 #pragma once
-#include <cstdint>
-#include <functional>
-#include <memory>
 #include <nlohmann/json_fwd.hpp>
-#include <span>
-#include <string>
-#include <vector>
 
-#include "core/base/token.h"
-#include "core/segments/aggregate.h"
-#include "core/segments/answer_trie.h"
+#include "core/segments/allowed_answers.h"
 
 namespace sheaf {
 
@@ -66,6 +58,9 @@ struct Decoding {
   std::vector<std::string> stops = {};  ///< texts that end the answer, which is without them
 };
 
+/// How the scores of several chains become one row of scores; `core/engine/fuse_chains.cc` defines them.
+enum class Aggregate : uint8_t { max, mixture, product };
+
 /// One answer to decode. Chains are further prompts that are fed the answer's tokens and have a say in each:
 /// the segments right after `prompt`, one each. They and `prompt`, the amateur's, hold one token, the last of
 /// the question, so that all are computed in one step and the next token is picked from all of them together.
@@ -109,6 +104,8 @@ struct Stack {
   int64_t window = 0;                     ///< the window of the corpus that its records belong to
 
   SegmentId add(Segment segment);
+  /// A segment that goes on where the last one that it sees ends.
+  SegmentId add_after(std::vector<Sight> sees, Role role, Tokens tokens, bool shared = false);
   int32_t end_position(SegmentId id) const;  ///< the position after the segment's last known token
   int64_t prompt_tokens() const;             ///< known tokens of all segments
   int32_t positions() const;                 ///< one more than the highest position any token can take
@@ -122,5 +119,11 @@ void check_stack(const Stack& stack);
 /// The graph as one JSON object: every segment's role, tokens, first position, what it sees, and the slots
 /// with the id of their record.
 std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(int32_t record)>& record_id);
+
+/// The graph as a person reads it: every segment's text under a line with its number, its role and what it
+/// sees, and a mark where an answer goes. `text_of` spells tokens, `record_name` names a record.
+std::string stack_text(const Stack& stack,
+                       const std::function<std::string(std::span<const TokenId>)>& text_of,
+                       const std::function<std::string(int32_t record)>& record_name);
 
 }  // namespace sheaf

@@ -1,7 +1,5 @@
 #pragma once
-#include <cstdint>
 #include <map>
-#include <vector>
 
 #include "core/model/work.h"
 #include "core/segments/stack.h"

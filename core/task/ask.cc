@@ -1,11 +1,8 @@
 #include "core/base/error.h"
-#include "core/task/choices.h"
-#include "core/task/confidence.h"
-#include "core/task/option_letter.h"
+#include "core/task/gold.h"
 #include "core/task/prompt_text.h"
-#include "core/task/task.h"
-#include "core/task/value.h"
-#include "core/task/write_value.h"
+#include "core/task/record_row.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
@@ -24,27 +21,25 @@ constexpr std::string_view kChainInstruction = "Answer the question about the pa
 constexpr std::string_view kSummaryInstruction =
     "Summarize the given documents concisely, focusing on the key points and main ideas.";
 
-class AskTask : public Task {
+class AskTask : public WordedTask {
  public:
   explicit AskTask(const TaskContext& context)
-      : tokenizer_(context.tokenizer),
-        job_(context.job),
+      : WordedTask({context.tokenizer, context.wording.plain_text ? chat_template("plain") : context.chat,
+                    context.job}),
         wording_(context.wording),
-        chains_(wording_.one_by_one && !wording_.findings),
-        chat_(wording_.plain_text ? chat_template("plain") : context.chat) {
-    std::string text = job_.task.instruction;
-    if (text.empty()) text = chains_ ? kChainInstruction : kInstruction;
+        chains_(wording_.one_by_one && !wording_.findings) {
+    const std::string text = instruction(chains_ ? kChainInstruction : kInstruction);
     blank_line_ = share_out(tokenizer_, "A text.", "\n\n", "Question: ");
     // The amateur of chains reads no document, so its heading is the document's.
     instruction_ = text + (chains_ ? blank_line_.first : wording_.plain_text ? "\n\nDocument:" : kPassage);
     auto bin = std::make_shared<BinParts>();
-    bin->instruction = encode_instruction(tokenizer_, chat_, instruction_);
-    bin->closing = encode_part(tokenizer_, blank_line_.first);
+    bin->instruction = encode_instruction(tokenizer_, instruction_pieces(chat_, instruction_));
+    bin->closing = encode(blank_line_.first);
     bin_ = std::move(bin);
-    null_ = encode_part(tokenizer_, chat_.turn.empty() ? " null" : "null");
+    null_ = encode(chat_.turn.empty() ? " null" : "null");
     watch_ = make_watch(job_, null_);
     chosen_watch_ = make_watch(job_, {});
-    make_letters(context);
+    make_letters();
     if (!wording_.findings) return;
     findings_ = make_findings();
     if (job_.method.findings == Findings::summaries) summaries_ = make_summaries();
@@ -53,12 +48,10 @@ class AskTask : public Task {
   std::vector<std::string> notices() const override {
     Question probe;
     probe.text = "What?";
-    const std::string notice = seam_notice(tokenizer_, chat_,
-                                           {instruction_pieces(chat_, instruction_),
-                                            {{document_text("A text."), false}},
-                                            question_pieces(probe)});
-    if (notice.empty()) return {};
-    return {notice};
+    return seam_notices(tokenizer_, chat_,
+                        {instruction_pieces(chat_, instruction_),
+                         {{document_text("A text."), false}},
+                         question_pieces(probe)});
   }
 
   std::string bin_name(const Record&) const override { return "questions"; }
@@ -68,12 +61,12 @@ class AskTask : public Task {
     parts.bin = bin_;
     for (const Question& question : record.questions) parts.own_questions.push_back(make_question(question));
     if (!wording_.one_by_one) {
-      parts.document = encode_part(tokenizer_, document_text(whole_document(record)));
+      parts.document = encode(document_text(whole_document(record)));
       return parts;
     }
     for (size_t i = 0; i < record.documents.size(); ++i) {
       DocumentParts& chain = parts.documents.emplace_back();
-      chain.tokens = encode_part(tokenizer_, document_text(record.documents[i]));
+      chain.tokens = encode(document_text(record.documents[i]));
       for (const Question& question : record.questions)
         chain.relevance.push_back(static_cast<float>(question.relevance[i]));
     }
@@ -97,17 +90,10 @@ class AskTask : public Task {
   }
 
   Row row(const Record& record, const std::vector<Answer>& answers) const override {
-    std::vector<QuestionAnswer> list;
-    for (size_t i = 0; i < record.questions.size(); ++i) {
-      const Question& question = record.questions[i];
-      list.push_back({question.id, i < answers.size() ? read_answer(question, answers[i]) : no_answer()});
-    }
-    Row row{record.id};
-    if (job_.input.question.empty())
-      row.content = std::move(list);
-    else
-      row.content = std::move(list.at(0).answer);
-    return row;
+    std::vector<RowAnswer> read;
+    for (size_t i = 0; i < record.questions.size(); ++i)
+      read.push_back(i < answers.size() ? read_answer(record.questions[i], answers[i]) : no_answer());
+    return answers_row(record, std::move(read));
   }
 
  private:
@@ -121,13 +107,12 @@ class AskTask : public Task {
   FindingParts make_findings() const {
     FindingParts findings;
     findings.instruction = bin_->instruction;
-    const size_t around = encode_part(tokenizer_, document_text("")).size();
+    const size_t around = encode(document_text("")).size();
     // Each with what tells it from the next.
-    const auto each =
-        static_cast<size_t>(job_.method.finding_tokens) + encode_part(tokenizer_, "\n\n").size();
+    const auto each = static_cast<size_t>(job_.method.finding_tokens) + encode("\n\n").size();
     findings.most_tokens = [=](size_t count) { return around + count * each; };
     findings.document = [this, most = findings.most_tokens](std::span<const Tokens> found) {
-      Tokens tokens = encode_part(tokenizer_, document_text(join_findings(found)));
+      Tokens tokens = encode(document_text(join_findings(found)));
       // What a model wrote can take more tokens when it is read again.
       if (const size_t longest = most(found.size()); tokens.size() > longest) {
         tokens.resize(longest - std::min(longest, bin_->closing.size()));
@@ -160,20 +145,20 @@ class AskTask : public Task {
     for (const Question& question : record.questions) {
       // The letter of an option would tell the last prompt nothing.
       const TextPieces pieces = question_pieces(question, !question.options.empty());
-      findings.asked.push_back(
-          {encode_part(tokenizer_, pieces), job_.method.finding_tokens, Stop::line, nullptr});
+      findings.asked.push_back({encode(pieces), job_.method.finding_tokens, Stop::line, nullptr});
     }
     return std::make_shared<FindingParts>(std::move(findings));
   }
 
   std::shared_ptr<const FindingParts> make_summaries() const {
     FindingParts findings = *findings_;
-    findings.instruction = encode_instruction(tokenizer_, chat_, std::string(kSummaryInstruction) + kPassage);
+    findings.instruction = encode_instruction(
+        tokenizer_, instruction_pieces(chat_, std::string(kSummaryInstruction) + kPassage));
     TextPieces asked{{blank_line_.second, false}, {chat_.turn, true}};
     if (chat_.turn.empty()) asked = {{blank_line_.second + "Summary:", false}};
     // A text without turns has no other end.
     const Stop stop = chat_.turn.empty() ? Stop::line : Stop::text;
-    findings.asked = {{encode_part(tokenizer_, asked), job_.method.finding_tokens, stop, nullptr}};
+    findings.asked = {{encode(asked), job_.method.finding_tokens, stop, nullptr}};
     return std::make_shared<FindingParts>(std::move(findings));
   }
 
@@ -187,17 +172,17 @@ class AskTask : public Task {
       return tokens;
     }
     for (size_t i = 0; i < question.options.size(); ++i)
-      if (text == option_letter(i)) return encode_part(tokenizer_, blank + text);
+      if (text == option_letter(i)) return encode(blank + text);
     return std::nullopt;
   }
 
   /// As many as the tokenizer can spell; where questions have no options, none is needed.
-  void make_letters(const TaskContext& context) {
+  void make_letters() {
     std::vector<std::string> answers;
     try {
       while (letters_.size() < kMostOptions) {
         answers.push_back((chat_.turn.empty() ? " " : "") + option_letter(letters_.size()));
-        letters_.push_back(make_choices(context, answers));
+        letters_.push_back(make_choices(context_, answers));
       }
     } catch (const Error& error) {
       if (error.fault() != Fault::input) throw;
@@ -222,15 +207,15 @@ class AskTask : public Task {
       refuse("a question has {} options, which are answered by letter: {}", question.options.size(),
              trouble_);
     QuestionParts parts;
-    parts.tokens = encode_part(tokenizer_, question_pieces(question));
+    parts.tokens = encode(question_pieces(question));
     if (parts.tokens.empty())
       refuse("{} has no tokens for the question; use a model whose tokenizer covers its text",
-             tokenizer_name({tokenizer_, chat_, job_}));
+             tokenizer_name(context_));
     parts.max_tokens = job_.method.max_value_tokens;
     parts.watch = question.options.empty() ? watch_ : chosen_watch_;
     if (!question.options.empty()) {
       parts.allowed = letters_[question.options.size() - 1];
-      parts.max_tokens = std::max(parts.max_tokens, parts.allowed->longest());
+      parts.max_tokens = std::max(parts.max_tokens, parts.list()->longest());
     }
     return parts;
   }
@@ -242,22 +227,18 @@ class AskTask : public Task {
       const int32_t option = letters_[question.options.size() - 1]->find(answer.tokens);
       if (option < 0) fail("an answer outside its options was decoded");
       out.value = option_letter(static_cast<size_t>(option));
-      out.option = question.options[static_cast<size_t>(option)];
+      out.option = question.options[option];
     } else {
       out = read_line(text, answer.ending == Ending::length);
     }
-    if (job_.output.logprobs) out.logprob = answer.logprob;
-    if (job_.output.raw) out.raw = valid_utf8(text);
+    add_details(answer.logprob, text, out);
     if (job_.output.confidence)
       out.confidence = confidence_of(out, answer, question.options.empty() ? null_ : Tokens());
     return out;
   }
 
-  const Tokenizer& tokenizer_;
-  const Job& job_;
   const Wording wording_;
-  const bool chains_;  ///< the documents' chains are computed apart and read together
-  const ChatTemplate& chat_;
+  const bool chains_;   ///< the documents' chains are computed apart and read together
   Between blank_line_;  ///< before a document's heading and before a question
   std::string instruction_;
   std::shared_ptr<const BinParts> bin_;

@@ -1,18 +1,11 @@
 #include <algorithm>
-#include <map>
-#include <unordered_map>
 
 #include "core/base/error.h"
-#include "core/segments/late_answers.h"
-#include "core/task/attribute_line.h"
-#include "core/task/choices.h"
-#include "core/task/confidence.h"
 #include "core/task/find_text.h"
-#include "core/task/prompt_text.h"
-#include "core/task/span_answers.h"
-#include "core/task/task.h"
-#include "core/task/value.h"
-#include "core/task/write_value.h"
+#include "core/task/gold.h"
+#include "core/task/record_row.h"
+#include "core/task/text_answers.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
@@ -21,14 +14,11 @@ using nlohmann::json;
 
 constexpr std::string_view kExtractInstruction =
     "Extract the attributes below from the product text. Copy each value from the text as it is written "
-    "there. "
-    "Write null for an attribute that the text does not mention.";
+    "there. Write null for an attribute that the text does not mention.";
 constexpr std::string_view kJointInstruction =
     "Extract the attributes below from each product. Copy each value from the product's text as it is "
-    "written there. "
-    "Write null for an attribute that the text does not mention. Answer with a JSON object that has a key "
-    "for each "
-    "product id and under it a key for each attribute.";
+    "written there. Write null for an attribute that the text does not mention. Answer with a JSON object "
+    "that has a key for each product id and under it a key for each attribute.";
 
 constexpr std::string_view kProduct = "Product:\n";
 constexpr int64_t kShortestDocument = 16;  // tokens for which examples must leave room
@@ -38,41 +28,18 @@ const Examples& no_examples() {
   return none;
 }
 
-}  // namespace
-
-std::string attribute_line(const Attribute& attribute) {
-  std::string line = attribute.name;
-  if (!attribute.description.empty()) line += ": " + attribute.description;
-  if (attribute.type == ValueType::number || attribute.type == ValueType::integer) {
-    line += attribute.type == ValueType::number ? " (a number" : " (a whole number";
-    line += attribute.unit.empty() ? ")" : ", in " + attribute.unit + ")";
-  }
-  if (attribute.type == ValueType::pattern) line += " (matches " + attribute.pattern->text() + ")";
-  if (attribute.type == ValueType::boolean) line += " (true or false)";
-  if (attribute.type == ValueType::date) line += " (a date, as 2026-03-31)";
-  if (attribute.type == ValueType::list) line += " (a list)";
-  if (attribute.type == ValueType::enumeration) {
-    line += " (one of";
-    for (size_t i = 0; i < attribute.options.size(); ++i) line += (i ? ", " : " ") + attribute.options[i];
-    line += ")";
-  }
-  return line + "\n";
-}
-
-namespace {
-
-class ExtractTask : public Task {
+class ExtractTask : public WordedTask {
  public:
   ExtractTask(const TaskContext& context, const Schema& schema)
-      : tokenizer_(context.tokenizer),
-        chat_(context.chat),
-        job_(context.job),
+      : WordedTask(context),
+        schema_(schema),
         examples_(context.examples ? *context.examples : no_examples()),
         whole_(context.wording.answers == AnswerForm::object),
         joint_(!whole_ && context.wording.skeleton && context.job.method.stacking == Stacking::joint),
-        alone_(!context.job.task.list_attributes) {
+        alone_(!context.job.task.list_attributes),
+        forms_(context.tokenizer) {
     line_break_ = share_out(tokenizer_, "{", "\n", markers() ? "1:" : "  \"a\":");
-    opening_ = encode_part(tokenizer_, opening_pieces());
+    opening_ = encode(opening_pieces());
     null_ = encode(" null");
     watch_ = make_watch(job_, null_);
     if (watch_ && null_.empty())
@@ -85,7 +52,6 @@ class ExtractTask : public Task {
       refuse("{} has no token for the {{ that opens an answer; use another model, or the method hpd",
              tokenizer_name(context));
     for (const Category& category : schema.categories) {
-      categories_.emplace(category.name, &category);
       if (!whole_ && !span_tokens_ && has_spans(category)) span_tokens_ = make_span_tokens(context);
       for (const Attribute& attribute : category.attributes)
         if (!whole_) make_question(attribute, 0);
@@ -109,9 +75,7 @@ class ExtractTask : public Task {
     if (!alone_) parts.push_back(opening_pieces());
     parts.push_back(question_pieces(probe.attributes[0], 0));
     parts.push_back({{" \"x\",", false}});
-    const std::string notice = seam_notice(tokenizer_, chat_, parts);
-    if (notice.empty()) return {};
-    return {notice};
+    return seam_notices(tokenizer_, chat_, parts);
   }
 
   std::string bin_name(const Record& record) const override {
@@ -131,7 +95,7 @@ class ExtractTask : public Task {
     }
     RecordParts parts;
     parts.bin = bin;
-    parts.document = encode_part(tokenizer_, document_pieces(record.document));
+    parts.document = encode(document_pieces(record.document));
     if (!whole_ && has_spans(category_of(record))) add_copies(record, parts);
     return parts;
   }
@@ -167,28 +131,18 @@ class ExtractTask : public Task {
       out.values.push_back({attribute.name, read_member(attribute, object, cut)});
       if (attribute.type == ValueType::span) bind_span(record, false, out.values.back().answer);
     }
-    if (job_.output.logprobs) out.logprob = answers[0].logprob;
-    if (job_.output.raw) out.raw = valid_utf8(text);
+    add_details(answers[0].logprob, text, out);
     return {record.id, std::move(out)};
   }
 
  private:
-  const Category& category_of(const Record& record) const {
-    const auto found = categories_.find(record.category);
-    if (found == categories_.end())
-      fail("a record of the unknown category \"{}\" reached the task", record.category);
-    return *found->second;
-  }
+  const Category& category_of(const Record& record) const { return schema_.of(record.category); }
 
   /// The example with the record's own text, which its prompt must not show; none: how many there are.
   size_t own_example(const Record& record) const {
     const std::vector<Example>& shown = examples_.of(record.category);
     return static_cast<size_t>(std::ranges::find(shown, record.document, &Example::document) - shown.begin());
   }
-
-  TaskContext context() const { return {tokenizer_, chat_, job_}; }
-
-  Tokens encode(const std::string& text) const { return encode_part(tokenizer_, text); }
 
   /// Positional values see one another as they are decoded, token by token; samples are drawn so too.
   bool scores_options() const {
@@ -217,14 +171,12 @@ class ExtractTask : public Task {
     return values;
   }
 
-  static std::string name_key(const Attribute& attribute) { return "  " + json(attribute.name).dump() + ":"; }
-
   bool markers() const { return !whole_ && job_.method.keys == KeyForm::marker; }
 
   std::string line(const std::string& text) const { return line_break_.second + text + line_break_.first; }
 
   std::string key_name(const Attribute& attribute, size_t index) const {
-    return markers() ? fmt::format("{}:", index + 1) : name_key(attribute);
+    return markers() ? fmt::format("{}:", index + 1) : "  " + json(attribute.name).dump() + ":";
   }
 
   std::string key_text(const Attribute& attribute, size_t index) const {
@@ -232,8 +184,7 @@ class ExtractTask : public Task {
   }
 
   std::string instruction_text(const Category& category) const {
-    std::string text = job_.task.instruction;
-    if (text.empty()) text = joint_ ? kJointInstruction : kExtractInstruction;
+    std::string text = instruction(joint_ ? kJointInstruction : kExtractInstruction);
     if (alone_) return text + "\n\n" + std::string(kProduct);
     text += "\n\nAttributes:\n";
     for (size_t i = 0; i < category.attributes.size(); ++i)
@@ -325,7 +276,7 @@ class ExtractTask : public Task {
   std::shared_ptr<const BinParts> make_bin(const Category& category, std::span<const Example> shown) const {
     auto bin = std::make_shared<BinParts>();
     bin->instruction = encode_instruction(tokenizer_, head_pieces(category, shown));
-    bin->closing = encode_part(tokenizer_, document_pieces(""));
+    bin->closing = encode(document_pieces(""));
     if (whole_) {
       QuestionParts object;
       object.tokens = opening_;
@@ -352,28 +303,20 @@ class ExtractTask : public Task {
 
   QuestionParts make_question(const Attribute& attribute, size_t index) const {
     QuestionParts question;
-    question.tokens = encode_part(tokenizer_, question_pieces(attribute, index));
+    question.tokens = encode(question_pieces(attribute, index));
     if (encode(key_text(attribute, index)).empty())
       refuse("{} has no tokens for the attribute \"{}\"; use a model whose tokenizer covers its name",
-             tokenizer_name(context()), attribute.name);
+             tokenizer_name(context_), attribute.name);
     question.max_tokens = job_.method.max_value_tokens;
     question.stop = job_.method.value_end == ValueEnd::line ? Stop::line : Stop::value;
     question.watch = watch_;
-    if (is_chosen(attribute)) add_choices(context(), attribute, true, scores_options(), question);
-    if (attribute.type == ValueType::pattern) question.form = find_form(*attribute.pattern);
+    if (is_chosen(attribute)) add_choices(context_, attribute, true, scores_options(), question);
+    if (attribute.type == ValueType::pattern) question.allowed = forms_.find(*attribute.pattern);
     if (attribute.type == ValueType::span) {
       question.copied = true;
       question.max_tokens = std::max(question.max_tokens, static_cast<int32_t>(span_tokens_->null.size()));
     }
     return question;
-  }
-
-  /// Nothing where values are decoded freely and checked afterwards.
-  std::shared_ptr<const PatternAnswers> find_form(const Pattern& pattern) const {
-    if (!spelling_) spelling_ = std::make_shared<TokenSpelling>(tokenizer_);
-    const auto [form, added] = forms_.try_emplace(pattern.text());
-    if (added) form->second = PatternAnswers::make(spelling_, pattern, {});
-    return form->second;
   }
 
   static bool has_spans(const Category& category) {
@@ -392,7 +335,7 @@ class ExtractTask : public Task {
     if (job_.input.too_long == TooLong::refuse) return;
     parts.part_copies = [this, text, copies_of, whole = parts.copies, places = std::vector<size_t>()](
                             std::span<const TokenId> document, size_t begin, size_t end) mutable {
-      if (places.empty()) places = token_places(tokenizer_, *text, document);
+      if (places.empty()) places = token_places(*span_tokens_, *text, document);
       // Parts whose place is not known share the copies of the whole document.
       return end < places.size() ? copies_of(places[begin], places[end]) : whole;
     };
@@ -405,8 +348,7 @@ class ExtractTask : public Task {
     RowAnswer out = read_value(attribute, text, cut);
     if (attribute.type == ValueType::span) bind_span(record, cut, out);
     if (job_.method.cut_values == CutValues::null) drop_cut_value(out);
-    if (job_.output.logprobs) out.logprob = answer.logprob;
-    if (job_.output.raw) out.raw = valid_utf8(text);
+    add_details(answer.logprob, text, out);
     if (job_.output.confidence) {
       out.confidence = confidence_of(out, answer, null_);
       out.null_margin = answer.null_margin;
@@ -414,9 +356,7 @@ class ExtractTask : public Task {
     return out;
   }
 
-  const Tokenizer& tokenizer_;
-  const ChatTemplate& chat_;
-  const Job& job_;
+  const Schema& schema_;
   const Examples& examples_;
   bool whole_, joint_;
   bool alone_;          ///< every attribute is asked for as if there were no other
@@ -424,10 +364,8 @@ class ExtractTask : public Task {
   Tokens opening_;
   Tokens null_;  ///< how a null value begins
   std::shared_ptr<const Watch> watch_;
-  std::shared_ptr<const SpanTokens> span_tokens_;          ///< where an attribute is a span
-  mutable std::shared_ptr<const TokenSpelling> spelling_;  ///< where one has a pattern
-  mutable std::map<std::string, std::shared_ptr<const PatternAnswers>> forms_;  ///< by pattern
-  std::unordered_map<std::string_view, const Category*> categories_;
+  std::shared_ptr<const TokenSpelling> span_tokens_;  ///< where an attribute is a span
+  mutable PatternForms forms_;
   std::map<std::string, std::shared_ptr<const BinParts>> bins_;  ///< by name
 };
 

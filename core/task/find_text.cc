@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/task/value.h"
 #include "core/text/read_number.h"
-#include "core/text/words.h"
+#include "core/text/unicode.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
@@ -76,17 +76,14 @@ size_t minus_bytes(std::string_view text, size_t at) {
   return 0;
 }
 
-int64_t count_characters(std::string_view text) {
-  return std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-}
-
 RowSpan span_of(const Record& record, const TextPlace& place) {
   const std::vector<ColumnText> columns = columns_of(record);
   const auto column = std::prev(std::ranges::upper_bound(columns, place.begin, {}, &ColumnText::begin));
-  const int64_t start = count_characters(column->text.substr(0, place.begin - column->begin));
+  const auto start =
+      static_cast<int64_t>(count_characters(column->text.substr(0, place.begin - column->begin)));
   const std::string_view text =
       std::string_view(record.document).substr(place.begin, place.end - place.begin);
-  return {std::string(column->name), start, start + count_characters(text)};
+  return {std::string(column->name), start, start + static_cast<int64_t>(count_characters(text))};
 }
 
 /// What is left without the last word, which may be cut short.
@@ -96,8 +93,7 @@ std::string_view without_last_word(std::string_view text) {
   while (text.substr(0, end).ends_with("\uFFFD")) end -= 3;
   do {
     if (end == 0) return {};
-    do --end;
-    while ((static_cast<unsigned char>(text[end]) & 0xC0) == 0x80);
+    end = character_before(text, end);
   } while (!splits_words(text, end));
   const std::string_view left = text.substr(0, end);
   return left.substr(0, left.find_last_not_of(" \t") + 1);

@@ -1,8 +1,4 @@
 #pragma once
-#include <cstddef>
-#include <optional>
-#include <string_view>
-#include <vector>
 
 #include "core/task/record.h"
 #include "core/task/row.h"

@@ -1,11 +1,11 @@
-#include "core/task/json_schema.h"
-
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/task/schema.h"
 #include "core/text/spelling.h"
 
 namespace sheaf {
@@ -13,17 +13,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr size_t kMostProperties = 1000, kMostOptions = 10'000, kLongestName = 200;
+constexpr size_t kMostProperties = 1000, kMostEntries = 10'000, kLongestName = 200;
 constexpr int kMostReferences = 20;  // one behind the other
 
 /// Keys that say nothing about which values are valid.
 constexpr std::array<std::string_view, 12> kIdle = {"$schema",    "$id",      "$comment",  "$anchor",
                                                     "title",      "default",  "$defs",     "examples",
                                                     "deprecated", "readOnly", "writeOnly", "definitions"};
-
-bool is_idle(std::string_view key) {
-  return std::ranges::find(kIdle, key) != kIdle.end();
-}
 
 std::string key_path(const std::string& path, std::string_view key) {
   return fmt::format("{}{}{}", path, path.empty() ? "" : ".", shorten_text(key, 60));
@@ -45,6 +41,14 @@ struct Place {
   const ordered_json* schema;
   std::string path;
 };
+
+/// The first key that is neither known nor idle.
+std::optional<std::string> other_key(const Place& at, const std::vector<std::string_view>& known) {
+  for (const auto& [key, value] : at.schema->items())
+    if (std::ranges::find(known, key) == known.end() && std::ranges::find(kIdle, key) == kIdle.end())
+      return key;
+  return std::nullopt;
+}
 
 class SchemaReader {
  public:
@@ -92,10 +96,9 @@ class SchemaReader {
 
   /// What stands beside a reference would narrow it down.
   static void check_alone(const Place& at, std::string_view reference) {
-    for (const auto& [key, value] : at.schema->items())
-      if (key != reference && key != "description" && !is_idle(key))
-        refuse("{}: {} beside {} is not supported; write it in one schema", key_path(at.path, key), key,
-               reference);
+    if (const auto key = other_key(at, {reference, "description"}))
+      refuse("{}: {} beside {} is not supported; write it in one schema", key_path(at.path, *key), *key,
+             reference);
   }
 
   const ordered_json& referred(const Place& at) const {
@@ -115,13 +118,10 @@ class SchemaReader {
   static void check_object(const Place& at) {
     const std::string type = at.schema->contains("type") ? written(at.schema->at("type")) : "\"object\"";
     if (type != "\"object\"") refuse("{} must be \"object\", not {}", key_path(at.path, "type"), type);
-    for (const auto& [key, value] : at.schema->items()) {
-      // All keys are written and no others, so both are met.
-      if (key == "type" || key == "properties" || key == "description" || key == "required" ||
-          key == "additionalProperties" || is_idle(key))
-        continue;
-      refuse("{} is not supported; a flat object with properties is", key_path(at.path, key));
-    }
+    // All keys are written and no others, so `required` and `additionalProperties` are met.
+    if (const auto key =
+            other_key(at, {"type", "properties", "description", "required", "additionalProperties"}))
+      refuse("{} is not supported; a flat object with properties is", key_path(at.path, *key));
   }
 
   Attribute read_property(Place at) const {
@@ -138,10 +138,8 @@ class SchemaReader {
     } else if (type == "string") {
       known.insert(known.end(), {"pattern", "format"});
       read_string(at, attribute);
-    } else if (type == "number") {
-      attribute.type = ValueType::number;
-    } else if (type == "integer") {
-      attribute.type = ValueType::integer;
+    } else if (type == "number" || type == "integer") {
+      attribute.type = type == "number" ? ValueType::number : ValueType::integer;
     } else if (type == "boolean") {
       attribute.type = ValueType::boolean;
       attribute.options = {"true", "false"};
@@ -155,9 +153,8 @@ class SchemaReader {
     } else {
       refuse_type(at, type);
     }
-    for (const auto& [key, value] : schema.items())
-      if (std::ranges::find(known, key) == known.end() && !is_idle(key))
-        refuse("{} is not supported; remove it", key_path(at.path, key));
+    if (const auto key = other_key(at, known))
+      refuse("{} is not supported; remove it", key_path(at.path, *key));
     return attribute;
   }
 
@@ -214,8 +211,8 @@ class SchemaReader {
     const std::string path = key_path(at.path, fixed ? "const" : "enum");
     const ordered_json& given = at.schema->at(fixed ? "const" : "enum");
     if (!fixed && (!given.is_array() || given.empty())) refuse("{} must be a list of texts", path);
-    if (given.size() > kMostOptions)
-      refuse("{} has {} entries; at most {} are allowed", path, given.size(), kMostOptions);
+    if (given.size() > kMostEntries)
+      refuse("{} has {} entries; at most {} are allowed", path, given.size(), kMostEntries);
     attribute.type = ValueType::enumeration;
     for (const ordered_json& option : fixed ? ordered_json::array({given}) : given) {
       if (option.is_null()) {
@@ -285,9 +282,8 @@ class SchemaReader {
     const std::string path = key_path(at.path, "items");
     if (found == at.schema->end()) refuse("{} is missing; give {{\"type\": \"string\"}}", path);
     const Place items = resolve({&*found, path});
-    for (const auto& [key, value] : items.schema->items())
-      if (key != "type" && key != "description" && !is_idle(key))
-        refuse("{} is not supported; lists can only be of texts", key_path(path, key));
+    if (const auto key = other_key(items, {"type", "description"}))
+      refuse("{} is not supported; lists can only be of texts", key_path(path, *key));
     if (items.schema->value("type", ordered_json()) != "string")
       refuse("{} must be \"string\"; lists can only be of texts", key_path(path, "type"));
   }

@@ -1,16 +1,11 @@
-#include "core/task/list.h"
-
 #include <algorithm>
 #include <charconv>
 #include <map>
 
 #include "core/base/error.h"
-#include "core/task/attribute_line.h"
 #include "core/task/find_text.h"
-#include "core/task/option_letter.h"
 #include "core/task/prompt_text.h"
-#include "core/task/task.h"
-#include "core/task/value.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
@@ -34,16 +29,16 @@ size_t find_option(std::string_view line, const std::vector<std::string>& option
 
 /// Asks for everything about a record at once. An answer sees those before it, so answers are not those of
 /// one prompt per question.
-class ListTask : public Task {
+class ListTask : public WordedTask {
  public:
   ListTask(const TaskContext& context, const Schema& schema)
-      : tokenizer_(context.tokenizer), chat_(context.chat), job_(context.job), schema_(schema) {
-    asks_ = job_.task.kind == TaskKind::ask;
+      : WordedTask(context), schema_(schema), asks_(job_.task.kind == TaskKind::ask) {
     if (asks_) {
       auto bin = std::make_shared<BinParts>();
-      bin->instruction = encode_instruction(tokenizer_, chat_, instruction(kAsk) + "\n\nPassage:\n");
+      bin->instruction =
+          encode_instruction(tokenizer_, instruction_pieces(chat_, instruction(kAsk) + "\n\nPassage:\n"));
       blank_line_ = share_out(tokenizer_, "A text.", "\n\n", "Questions:");
-      bin->closing = encode_part(tokenizer_, blank_line_.first);
+      bin->closing = encode(blank_line_.first);
       bins_[""] = std::move(bin);
     }
   }
@@ -83,25 +78,17 @@ class ListTask : public Task {
   }
 
  private:
-  std::string instruction(std::string_view usual) const {
-    return job_.task.instruction.empty() ? std::string(usual) : job_.task.instruction;
-  }
-
   std::string extract_end() const { return chat_.turn.empty() ? "\n" : ""; }
 
-  const Category& category_of(const Record& record) const {
-    const Category* found = schema_.find(record.category);
-    if (!found) fail("a record of the unknown category \"{}\" reached the task", record.category);
-    return *found;
-  }
+  const Category& category_of(const Record& record) const { return schema_.of(record.category); }
 
   std::shared_ptr<const BinParts> make_bin(const Category& category) const {
     auto bin = std::make_shared<BinParts>();
     std::string text = instruction(kExtract) + "\n\nAttributes:\n";
     for (size_t i = 0; i < category.attributes.size(); ++i)
       text += fmt::format("{}. {}", i + 1, attribute_line(category.attributes[i]));
-    bin->instruction = encode_instruction(tokenizer_, chat_, text + "\nProduct:\n");
-    bin->closing = encode_part(tokenizer_, extract_end());
+    bin->instruction = encode_instruction(tokenizer_, instruction_pieces(chat_, text + "\nProduct:\n"));
+    bin->closing = encode(extract_end());
     bin->questions.push_back(list_question("", category.attributes.size()));
     return bin;
   }
@@ -118,14 +105,13 @@ class ListTask : public Task {
   /// What stands between the document and the list, and the list's first number.
   QuestionParts list_question(const std::string& text, size_t count) const {
     QuestionParts question;
-    question.tokens = encode_part(tokenizer_, {{text, false}, {chat_.turn, true}, {"1.", false}});
+    question.tokens = encode({{text, false}, {chat_.turn, true}, {"1.", false}});
     if (question.tokens.empty())
       refuse("{}: its tokenizer has no tokens for a numbered list; use another method", job_.model.path);
     question.stop = Stop::text;
     for (size_t i = 0; i < count; ++i)
       question.max_tokens +=
-          job_.method.max_value_tokens +
-          static_cast<int32_t>(encode_part(tokenizer_, fmt::format("\n{}.", i + 1)).size());
+          job_.method.max_value_tokens + static_cast<int32_t>(encode(fmt::format("\n{}.", i + 1)).size());
     return question;
   }
 
@@ -155,13 +141,6 @@ class ListTask : public Task {
     return answer;
   }
 
-  Row answers_row(const Record& record, std::vector<RowAnswer> read) const {
-    if (!job_.input.question.empty()) return {record.id, std::move(read.at(0))};
-    std::vector<QuestionAnswer> list;
-    for (size_t i = 0; i < read.size(); ++i) list.push_back({record.questions[i].id, std::move(read[i])});
-    return {record.id, std::move(list)};
-  }
-
   Row values_row(const Record& record, std::vector<RowAnswer> read, const std::string& text,
                  const std::vector<Answer>& answers) const {
     ExtractedValues out{record.category};
@@ -172,11 +151,8 @@ class ListTask : public Task {
     return {record.id, std::move(out)};
   }
 
-  const Tokenizer& tokenizer_;
-  const ChatTemplate& chat_;
-  const Job& job_;
   const Schema& schema_;
-  bool asks_ = false;
+  const bool asks_;
   Between blank_line_;                                           ///< between document and questions
   std::map<std::string, std::shared_ptr<const BinParts>> bins_;  ///< by category; ask: by nothing
 };

@@ -1,14 +1,8 @@
 #pragma once
 #include <algorithm>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <span>
-#include <vector>
+#include <ranges>
 
-#include "core/base/token.h"
 #include "core/segments/stack.h"
-#include "core/task/pattern_answers.h"
 
 namespace sheaf {
 
@@ -17,17 +11,16 @@ struct QuestionParts {
   Tokens tokens;
   int32_t max_tokens = 1;
   Stop stop = Stop::line;
-  std::shared_ptr<const AnswerTrie> allowed;
+  std::shared_ptr<const AllowedAnswers> allowed;  ///< the only possible answers, if there are such
   std::shared_ptr<const Watch> watch = {};
-  /// Where the likeliest of the allowed answers is wanted: each of them by itself.
-  std::vector<std::shared_ptr<const AnswerTrie>> options = {};
-  bool copied = false;                              ///< only the answers of RecordParts::copies are allowed
-  std::shared_ptr<const PatternAnswers> form = {};  ///< only these are allowed
+  bool copied = false;  ///< only RecordParts::copies are allowed
 
+  const AnswerTrie* list() const { return allowed ? allowed->list() : nullptr; }
   /// The most tokens that its answer takes, or all its options together.
   int32_t most_tokens() const {
     int32_t together = 0;
-    for (const auto& option : options) together += option->longest();
+    if (list())
+      for (const auto& option : list()->options()) together += option->longest();
     return std::max(together, max_tokens);
   }
 };
@@ -91,6 +84,11 @@ struct RecordParts {
   std::vector<bool> known = {};  ///< questions that need not be asked; empty: none
 
   bool asks(size_t question) const { return known.empty() || !known[question]; }
+  /// The questions that are asked, by their index.
+  auto asked() const {
+    return std::views::iota(size_t{0}, questions().size()) |
+           std::views::filter([this](size_t question) { return asks(question); });
+  }
   const std::vector<QuestionParts>& questions() const {
     return own_questions.empty() ? bin->questions : own_questions;
   }

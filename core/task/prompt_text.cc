@@ -1,11 +1,25 @@
 #include "core/task/prompt_text.h"
 
 #include <algorithm>
-#include <fmt/format.h>
+#include <map>
 
+#include "core/base/error.h"
 #include "core/text/printable.h"
 
 namespace sheaf {
+namespace {
+
+// Every option costs tokens of its own: among more, the trie is walked.
+constexpr size_t kMostScored = 32;
+constexpr std::string_view kFix = "use a model whose tokenizer covers this text";
+
+/// What ends an answer that another one goes on from: the line break, else the end of the text.
+std::optional<TokenId> stop_token(const Tokenizer& tokenizer) {
+  const Tokens line_break = encode_part(tokenizer, "\n");
+  return line_break.empty() ? tokenizer.eos : line_break.back();
+}
+
+}  // namespace
 
 Tokens encode_part(const Tokenizer& tokenizer, const TextPieces& pieces) {
   Tokens tokens;
@@ -17,6 +31,10 @@ Tokens encode_part(const Tokenizer& tokenizer, const std::string& text) {
   return encode_part(tokenizer, TextPieces{{text, false}});
 }
 
+Tokens begin_text(const Tokenizer& tokenizer) {
+  return tokenizer.starts_with_bos && tokenizer.bos ? Tokens{*tokenizer.bos} : Tokens();
+}
+
 TextPieces instruction_pieces(const ChatTemplate& chat, const std::string& text) {
   TextPieces pieces = chat_pieces(chat, chat.default_system, text);
   pieces.pop_back();  // the turn to the model comes after the question
@@ -24,14 +42,9 @@ TextPieces instruction_pieces(const ChatTemplate& chat, const std::string& text)
 }
 
 Tokens encode_instruction(const Tokenizer& tokenizer, const TextPieces& pieces) {
-  Tokens tokens;
-  if (tokenizer.starts_with_bos && tokenizer.bos) tokens.push_back(*tokenizer.bos);
+  Tokens tokens = begin_text(tokenizer);
   tokenizer.encode_pieces(pieces, tokens);
   return tokens;
-}
-
-Tokens encode_instruction(const Tokenizer& tokenizer, const ChatTemplate& chat, const std::string& text) {
-  return encode_instruction(tokenizer, instruction_pieces(chat, text));
 }
 
 std::optional<size_t> find_bad_seam(const Tokenizer& tokenizer, const std::vector<TextPieces>& parts) {
@@ -57,8 +70,8 @@ Between share_out(const Tokenizer& tokenizer, const std::string& before, const s
   return {"", between};
 }
 
-std::string seam_notice(const Tokenizer& tokenizer, const ChatTemplate& chat,
-                        const std::vector<TextPieces>& parts) {
+std::vector<std::string> seam_notices(const Tokenizer& tokenizer, const ChatTemplate& chat,
+                                      const std::vector<TextPieces>& parts) {
   const std::optional<size_t> seam = find_bad_seam(tokenizer, parts);
   if (!seam) return {};
   constexpr size_t kShown = 12;
@@ -69,11 +82,85 @@ std::string seam_notice(const Tokenizer& tokenizer, const ChatTemplate& chat,
     return text;
   };
   const std::string before = text_of(parts[*seam]), after = text_of(parts[*seam + 1]);
-  return fmt::format(
+  return {fmt::format(
       "the tokenizer joins {} and {} where sheaf tokenizes the parts of a prompt one by one (chat template "
       "{}), so the model reads tokens that it rarely saw in training; answers may be worse",
       quoted(before.substr(before.size() - std::min(before.size(), kShown))), quoted(after.substr(0, kShown)),
-      chat.name);
+      chat.name)};
+}
+
+std::string tokenizer_name(const TaskContext& context) {
+  const std::string& path = context.job.model.path;
+  return fmt::format("{}{} tokenizer ({})", path, path.empty() ? "the" : ": its",
+                     context.tokenizer.describe());
+}
+
+void check_tokenizer(const TaskContext& context) {
+  if (encode_part(context.tokenizer, "abcdefghijklmnopqrstuvwxyz").empty())
+    refuse("{} has no token for any of the letters a to z, so no prompt can be made; {}",
+           tokenizer_name(context), kFix);
+}
+
+std::shared_ptr<const AnswerTrie> make_choices(const TaskContext& context,
+                                               const std::vector<std::string>& texts, bool scored) {
+  std::vector<Tokens> answers;
+  std::map<Tokens, const std::string*> known;
+  for (const std::string& text : texts) {
+    const Tokens& answer = answers.emplace_back(encode_part(context.tokenizer, text));
+    if (answer.empty()) refuse("{} has no tokens for the answer{}; {}", tokenizer_name(context), text, kFix);
+    const auto [at, added] = known.try_emplace(answer, &text);
+    if (!added)
+      refuse("{} gives the answers{} and{} the same tokens; {}", tokenizer_name(context), *at->second, text,
+             kFix);
+  }
+  const std::optional<TokenId> stop = stop_token(context.tokenizer);
+  // In order, a text stands right before one that goes on from it, if there is any.
+  for (auto at = known.begin(); !stop && at != known.end(); ++at)
+    if (const auto after = std::next(at);
+        after != known.end() && after->first.size() > at->first.size() &&
+        std::equal(at->first.begin(), at->first.end(), after->first.begin()))
+      refuse(
+          "{} has no token for a line break or the end of a text, so the answer{} cannot be distinguished "
+          "from{}; {}",
+          tokenizer_name(context), *at->second, *after->second, kFix);
+  return std::make_shared<AnswerTrie>(std::move(answers), stop.value_or(-1), scored);
+}
+
+bool is_chosen(const Attribute& attribute) {
+  return attribute.type == ValueType::enumeration || attribute.type == ValueType::boolean;
+}
+
+void add_choices(const TaskContext& context, const Attribute& attribute, bool nullable, bool scored,
+                 QuestionParts& question) {
+  const bool bare = attribute.type == ValueType::boolean;  // true and false have no quotes
+  std::vector<std::string> answers;
+  for (const std::string& option : attribute.options)
+    answers.push_back(" " + (bare ? option : nlohmann::json(option).dump()));
+  if (nullable) answers.emplace_back(" null");
+  question.allowed = make_choices(context, answers, scored && answers.size() <= kMostScored);
+  question.max_tokens = std::max(question.max_tokens, question.list()->longest());
+}
+
+std::vector<std::optional<Tokens>> Task::wanted(const Record&, const nlohmann::json&) const {
+  refuse(
+      "training data can be made for extract and ask jobs, with every method except pced, ape, map-reduce "
+      "and seqbatch; choose another method.name");
+}
+
+bool has_same_document(const RecordParts& a, const RecordParts& b) {
+  return a.document == b.document && a.head == b.head && a.bin->opening == b.bin->opening;
+}
+
+RecordParts ask_together(RecordParts record) {
+  if (record.own_questions.size() < 2) return record;
+  QuestionParts all = record.own_questions[0];
+  for (size_t i = 1; i < record.own_questions.size(); ++i) {
+    append(all.tokens, record.own_questions[i].tokens);
+    all.max_tokens += record.own_questions[i].max_tokens;
+  }
+  all.allowed = nullptr;
+  record.own_questions = {std::move(all)};
+  return record;
 }
 
 }  // namespace sheaf

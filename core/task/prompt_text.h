@@ -1,11 +1,9 @@
 #pragma once
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
+#include "core/task/task.h"
+#include "core/task/value.h"
+#include "core/text/utf8.h"
 #include "core/tokenizer/chat_template.h"
-#include "core/tokenizer/tokenizer.h"
 
 namespace sheaf {
 
@@ -15,11 +13,13 @@ using TextPieces = std::vector<TextPiece>;
 Tokens encode_part(const Tokenizer& tokenizer, const TextPieces& pieces);
 Tokens encode_part(const Tokenizer& tokenizer, const std::string& text);
 
+/// What a prompt begins with: the token for the beginning of a text where the model wants one.
+Tokens begin_text(const Tokenizer& tokenizer);
+
 /// The start of every prompt: beginning of text where the model wants one, the system turn, and the user's
 /// turn up to and including `text`.
 TextPieces instruction_pieces(const ChatTemplate& chat, const std::string& text);
 Tokens encode_instruction(const Tokenizer& tokenizer, const TextPieces& pieces);
-Tokens encode_instruction(const Tokenizer& tokenizer, const ChatTemplate& chat, const std::string& text);
 
 /// The first of the parts whose last token is not where the tokenizer cuts their joined text; none where the
 /// parts' tokens are those of the whole.
@@ -34,8 +34,60 @@ struct Between {
 Between share_out(const Tokenizer& tokenizer, const std::string& before, const std::string& between,
                   const std::string& after);
 
-/// What to tell the user of a prompt with such a seam, empty where it has none.
-std::string seam_notice(const Tokenizer& tokenizer, const ChatTemplate& chat,
-                        const std::vector<TextPieces>& parts);
+/// What to tell the user of a prompt with such a seam; nothing where it has none.
+std::vector<std::string> seam_notices(const Tokenizer& tokenizer, const ChatTemplate& chat,
+                                      const std::vector<TextPieces>& parts);
+
+/// "models/tiny: its tokenizer (byte-level BPE (gpt-2), 12 tokens)", to say what it cannot do.
+std::string tokenizer_name(const TaskContext& context);
+
+/// Refuses a tokenizer that has no token for any letter of the instruction.
+void check_tokenizer(const TaskContext& context);
+
+/// `texts` as the only answers that may be given. Refuses where the tokenizer has no tokens for one of them
+/// or spells two alike. `scored`: the likeliest as a whole is taken.
+std::shared_ptr<const AnswerTrie> make_choices(const TaskContext& context,
+                                               const std::vector<std::string>& texts, bool scored = false);
+
+/// Whether the value is one of the attribute's options.
+bool is_chosen(const Attribute& attribute);
+/// Makes the options of such an attribute the only answers, and null where `nullable`. `scored`: the
+/// likeliest as a whole is taken.
+void add_choices(const TaskContext& context, const Attribute& attribute, bool nullable, bool scored,
+                 QuestionParts& question);
+
+/// A task with the tokenizer, the template and the job that word its prompts.
+class WordedTask : public Task {
+ protected:
+  explicit WordedTask(const TaskContext& context)
+      : context_(context), tokenizer_(context.tokenizer), chat_(context.chat), job_(context.job) {}
+
+  /// The job's instruction, or the usual one.
+  std::string instruction(std::string_view usual) const {
+    return job_.task.instruction.empty() ? std::string(usual) : job_.task.instruction;
+  }
+  Tokens encode(const std::string& text) const { return encode_part(tokenizer_, text); }
+  Tokens encode(const TextPieces& pieces) const { return encode_part(tokenizer_, pieces); }
+
+  /// Adds what the job wants to know of an answer, or of all values of a record in one answer.
+  template <class Read>
+  void add_details(double logprob, const std::string& text, Read& read) const {
+    if (job_.output.logprobs) read.logprob = logprob;
+    if (job_.output.raw) read.raw = valid_utf8(text);
+  }
+
+  /// The row of answers to a record's questions.
+  Row answers_row(const Record& record, std::vector<RowAnswer> read) const {
+    if (!job_.input.question.empty()) return {record.id, std::move(read.at(0))};
+    std::vector<QuestionAnswer> list;
+    for (size_t i = 0; i < read.size(); ++i) list.push_back({record.questions[i].id, std::move(read[i])});
+    return {record.id, std::move(list)};
+  }
+
+  const TaskContext context_;
+  const Tokenizer& tokenizer_;
+  const ChatTemplate& chat_;
+  const Job& job_;
+};
 
 }  // namespace sheaf

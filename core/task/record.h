@@ -1,12 +1,7 @@
 #pragma once
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
 #include <variant>
-#include <vector>
 
 #include "core/segments/stack.h"
 #include "core/task/schema.h"
@@ -32,6 +27,15 @@ struct Question {
   std::vector<std::string> options;  ///< multiple choice where not empty
   std::vector<double> relevance;     ///< in (0, 1), of each of the record's `documents`
 };
+
+/// Options of a question that letters can tell apart.
+constexpr size_t kMostOptions = 26;
+
+/// "A" for the first.
+std::string option_letter(size_t option);
+
+/// Refuses a question with more options than there are letters.
+void check_options(const Question& question);
 
 /// One record of a corpus: a document to extract from, or a context with its questions.
 struct Record {
@@ -62,6 +66,9 @@ struct Reject {
   int64_t records = 1;   ///< how many it stands for
   int64_t last_row = 0;  ///< Place::row of the last of several
 };
+
+/// The kind of a reject: its reason without what is peculiar to the row, numbers and quoted text.
+std::string reason_kind(std::string_view reason);
 
 /// A stream of records in input order. A record has a number, its place among all records of the corpus from
 /// 0, whether it can be used, is a reject or was lost with others.

@@ -1,7 +1,9 @@
 #include "core/task/record_row.h"
 
 #include <algorithm>
-#include <functional>
+#include <array>
+#include <cmath>
+#include <limits>
 
 #include "core/task/find_text.h"
 
@@ -11,18 +13,29 @@ namespace {
 using Texts = std::vector<std::string>;
 using Scores = std::vector<std::vector<double>>;
 
+/// All answers and values of a row, in their order.
+std::vector<RowAnswer*> answers_of(Row& row) {
+  std::vector<RowAnswer*> all;
+  if (auto* extracted = std::get_if<ExtractedValues>(&row.content))
+    for (AttributeValue& value : extracted->values) all.push_back(&value.answer);
+  else if (auto* answers = std::get_if<std::vector<QuestionAnswer>>(&row.content))
+    for (QuestionAnswer& each : *answers) all.push_back(&each.answer);
+  else
+    all.push_back(&std::get<RowAnswer>(row.content));
+  return all;
+}
+
 /// One answer may hold those to several questions; then its score is theirs.
 double score_of(const std::vector<double>& scores, size_t question) {
   return scores.empty() ? 0 : scores[std::min(question, scores.size() - 1)];
 }
 
 /// The part with the best answer to a question: of those that found one, or the first.
-size_t best_part(const Scores& scores, size_t question,
-                 const std::function<const RowAnswer&(size_t part)>& answer) {
+size_t best_part(const std::vector<const RowAnswer*>& parts, const Scores& scores, size_t question) {
   size_t best = 0;
   bool any = false;
-  for (size_t part = 0; part < scores.size(); ++part) {
-    if (!is_found(answer(part).value)) continue;
+  for (size_t part = 0; part < parts.size(); ++part) {
+    if (!is_found(parts[part]->value)) continue;
     if (any && score_of(scores[part], question) <= score_of(scores[best], question)) continue;
     best = part;
     any = true;
@@ -32,64 +45,41 @@ size_t best_part(const Scores& scores, size_t question,
 
 /// Null is what all parts say, so it is as sure as the least sure of them. A bias acts on each part by
 /// itself, so there is none from which on the whole is null.
-void join_confidence(RowAnswer& best, size_t parts,
-                     const std::function<const RowAnswer&(size_t part)>& answer) {
+void join_confidence(const std::vector<const RowAnswer*>& parts, RowAnswer& best) {
   best.null_margin.reset();
   if (is_found(best.value)) return;
-  for (size_t part = 0; part < parts; ++part)
-    best.confidence = std::min(best.confidence, answer(part).confidence);
+  for (const RowAnswer* part : parts) best.confidence = std::min(best.confidence, part->confidence);
 }
 
-ExtractedValues merge_values(const std::vector<const ExtractedValues*>& parts, const Scores& scores) {
-  ExtractedValues merged = *parts[0];
-  for (size_t i = 0; i < merged.values.size(); ++i) {
-    const auto answer = [&](size_t part) -> const RowAnswer& { return parts[part]->values[i].answer; };
-    RowAnswer& best = merged.values[i].answer = answer(best_part(scores, i, answer));
-    join_confidence(best, parts.size(), answer);
-    auto* joined = std::get_if<Texts>(&best.value);
-    if (!joined) continue;
-    joined->clear();
-    for (size_t part = 0; part < parts.size(); ++part)
-      if (const auto* list = std::get_if<Texts>(&answer(part).value))
-        for (const std::string& text : *list)
-          if (std::find(joined->begin(), joined->end(), text) == joined->end()) joined->push_back(text);
-  }
-  for (size_t part = 1; part < parts.size(); ++part) {
-    if (merged.logprob) *merged.logprob += parts[part]->logprob.value_or(0);
-    if (merged.raw) *merged.raw += "\n" + parts[part]->raw.value_or("");
-  }
-  return merged;
-}
-
-/// What each row holds, which is of one kind in all of them.
-template <class Content>
-std::vector<const Content*> contents(const std::vector<Row>& rows) {
-  std::vector<const Content*> all;
-  all.reserve(rows.size());
-  for (const Row& row : rows) all.push_back(&std::get<Content>(row.content));
-  return all;
+/// The texts of all parts, each once.
+void join_lists(const std::vector<const RowAnswer*>& parts, Texts& joined) {
+  joined.clear();
+  for (const RowAnswer* part : parts)
+    if (const auto* list = std::get_if<Texts>(&part->value))
+      for (const std::string& text : *list)
+        if (std::ranges::find(joined, text) == joined.end()) joined.push_back(text);
 }
 
 }  // namespace
 
-Row merge_part_rows(const std::vector<Row>& rows, const Scores& scores) {
+Row merge_part_rows(std::vector<Row> rows, const Scores& scores) {
   Row merged = rows[0];
-  if (std::holds_alternative<ExtractedValues>(merged.content)) {
-    merged.content = merge_values(contents<ExtractedValues>(rows), scores);
-  } else if (auto* answers = std::get_if<std::vector<QuestionAnswer>>(&merged.content)) {
-    const auto parts = contents<std::vector<QuestionAnswer>>(rows);
-    for (size_t i = 0; i < answers->size(); ++i) {
-      const auto answer = [&](size_t part) -> const RowAnswer& { return (*parts[part])[i].answer; };
-      (*answers)[i].answer = answer(best_part(scores, i, answer));
-      join_confidence((*answers)[i].answer, parts.size(), answer);
-    }
-  } else {
-    const auto parts = contents<RowAnswer>(rows);
-    const auto answer = [&](size_t part) -> const RowAnswer& { return *parts[part]; };
-    RowAnswer best = answer(best_part(scores, 0, answer));
-    join_confidence(best, parts.size(), answer);
-    merged.content = std::move(best);
+  const std::vector<RowAnswer*> answers = answers_of(merged);
+  std::vector<std::vector<RowAnswer*>> all;
+  for (Row& row : rows) all.push_back(answers_of(row));
+  for (size_t i = 0; i < answers.size(); ++i) {
+    std::vector<const RowAnswer*> parts;
+    for (const std::vector<RowAnswer*>& part : all) parts.push_back(part[i]);
+    RowAnswer& best = *answers[i] = *parts[best_part(parts, scores, i)];
+    join_confidence(parts, best);
+    if (auto* list = std::get_if<Texts>(&best.value)) join_lists(parts, *list);
   }
+  if (auto* whole = std::get_if<ExtractedValues>(&merged.content))
+    for (size_t part = 1; part < rows.size(); ++part) {
+      const auto& other = std::get<ExtractedValues>(rows[part].content);
+      if (whole->logprob) *whole->logprob += other.logprob.value_or(0);
+      if (whole->raw) *whole->raw += "\n" + other.raw.value_or("");
+    }
   return merged;
 }
 
@@ -109,7 +99,7 @@ Row record_row(const Task& task, const Record& record, const Outcome& outcome, c
         scores[part].push_back(answer.logprob / static_cast<double>(answer.tokens.size() + 1));
       rows.push_back(task.row(record, answers));
     }
-    row = merge_part_rows(rows, scores);
+    row = merge_part_rows(std::move(rows), scores);
     row.parts = outcome.parts;
   }
   row.cut_tokens = outcome.cut_tokens;
@@ -125,6 +115,50 @@ Row record_row(const Task& task, const Record& record, const Outcome& outcome, c
   if (output.spans) add_spans(record, row);
   row.kept = record.kept;
   return row;
+}
+
+std::shared_ptr<const Watch> make_watch(const Job& job, const Tokens& null) {
+  if (!job.output.confidence && job.method.null_bias == 0) return nullptr;
+  return std::make_shared<Watch>(Watch{null, job.method.null_bias});
+}
+
+double confidence_of(const RowAnswer& read, const Answer& answer, const Tokens& null) {
+  const double top = std::max({answer.logprob, answer.null_logprob, answer.alternative});
+  if (!std::isfinite(top)) return 0;
+  const double decoded = std::exp(answer.logprob - top), of_null = std::exp(answer.null_logprob - top),
+               other = std::exp(answer.alternative - top);
+  // An answer that begins as null is a part of null's probability.
+  const bool in_null = !null.empty() && answer.tokens.size() >= null.size() &&
+                       std::equal(null.begin(), null.end(), answer.tokens.begin());
+  const double all = (in_null ? 0 : decoded) + of_null + other;
+  if (is_found(read.value)) return decoded / all;
+  // Other words for null speak for it; an answer that could not be read does not.
+  const bool also_null = !in_null && read.note.empty();
+  return ((also_null ? decoded : 0) + of_null) / all;
+}
+
+bool is_row_key(std::string_view name) {
+  static constexpr std::array<std::string_view, 20> kKeys = {
+      "id",         "category",     "values",     "notes",           "logprobs",      "raw",    "spans",
+      "confidence", "null_margins", "answer",     "answers",         "option",        "note",   "finish",
+      "logprob",    "parts",        "cut_tokens", "document_tokens", "answer_tokens", "seconds"};
+  return std::ranges::find(kKeys, name) != kKeys.end();
+}
+
+const char* finish_name(Finish finish) {
+  return finish == Finish::length ? "length" : finish == Finish::error ? "error" : "stop";
+}
+
+bool is_found(const RowValue& value) {
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return !list->empty();
+  return !std::holds_alternative<std::nullptr_t>(value);
+}
+
+RowValue row_number(const nlohmann::json& number) {
+  if (number.is_number_float()) return number.get<double>();
+  constexpr auto most = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  if (number.is_number_unsigned() && number.get<uint64_t>() > most) return number.get<uint64_t>();
+  return number.get<int64_t>();
 }
 
 }  // namespace sheaf

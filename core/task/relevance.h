@@ -1,7 +1,5 @@
 #pragma once
-#include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "core/job/words.h"
 

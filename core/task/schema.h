@@ -1,9 +1,6 @@
 #pragma once
-#include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/text/pattern.h"
 
@@ -48,10 +45,25 @@ struct Schema {
   std::vector<Category> categories;
   /// The category called `name`, or nullptr.
   const Category* find(std::string_view name) const;
+  /// The category of a record that is known to have one.
+  const Category& of(std::string_view name) const;
 };
+
+/// An attribute as the model reads it in a list: "Size: of the shoe (a number)" and a newline.
+std::string attribute_line(const Attribute& attribute);
+
+/// Whether a text can be decoded under the pattern; else it can only be checked.
+bool can_decode(const Pattern& pattern);
 
 /// Makes texts of spans: the prompts stay the same, and answers are not bound to their documents. For where
 /// no answer is decoded.
 void free_spans(Schema& schema);
+
+/// The properties of a JSON Schema that describes a flat object, as attributes in the order in which they are
+/// written; what Pydantic's model_json_schema() prints is one. Reads `properties`, `type`, `enum`, `const`,
+/// `description`, `items` of texts, `pattern`, `format: date`, null beside one type (in `type`, `anyOf` or
+/// `oneOf`), and `$ref` to `$defs` of the same schema. Refuses anything else that would change the answer,
+/// naming its path, which begins with `path`.
+std::vector<Attribute> read_json_schema(const nlohmann::ordered_json& schema, const std::string& path);
 
 }  // namespace sheaf

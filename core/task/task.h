@@ -1,19 +1,11 @@
 #pragma once
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
+#include <compare>
 
 #include "core/engine/answer.h"
 #include "core/job/job.h"
-#include "core/task/examples.h"
+#include "core/task/gold.h"
 #include "core/task/parts.h"
-#include "core/task/record.h"
 #include "core/task/row.h"
-#include "core/task/schema.h"
-#include "core/task/wording.h"
-#include "core/tokenizer/chat_template.h"
-#include "core/tokenizer/tokenizer.h"
 
 namespace sheaf {
 
@@ -36,6 +28,27 @@ class Task {
   /// The output row of a record from its answers, one per question of its parts. Always valid, whatever the
   /// model wrote; what has no answer is null with a note.
   virtual Row row(const Record& record, const std::vector<Answer>& answers) const = 0;
+};
+
+/// What one answer of a prompt holds.
+enum class AnswerForm : uint8_t {
+  each,    ///< the answer to one question, or the value of one attribute
+  object,  ///< extract: all values of a record, as one JSON object
+  list,    ///< all answers or values of a record, as one numbered list
+};
+
+/// How prompts are worded. Methods that word them alike have the same tokens.
+struct Wording {
+  AnswerForm answers = AnswerForm::each;
+  bool plain_text = false;  ///< ask: document, question, answer, without the model's chat turns
+  bool skeleton = false;    ///< values stand under given keys; method.values and method.stacking are its own
+  bool one_by_one = false;  ///< ask: a record's documents are read one by one
+  bool fused =
+      false;  ///< one_by_one: each document has a chain of its own, and an answer is fused from all chains
+  bool findings =
+      false;  ///< one_by_one: each document gives a finding, and the questions are asked about these
+
+  auto operator<=>(const Wording&) const = default;
 };
 
 struct TaskContext {

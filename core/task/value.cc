@@ -8,6 +8,7 @@
 #include "core/text/date_text.h"
 #include "core/text/json_reader.h"
 #include "core/text/read_number.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
@@ -54,29 +55,35 @@ struct Literal {
   std::vector<Literal> parts = {};  ///< of a list
 };
 
+/// Calls `look` with the place and the depth of each character outside of strings, brackets with that of the
+/// text around them.
+template <class Look>
+void scan_json(std::string_view text, Look&& look) {
+  int64_t depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      if (c == '"') quoted = false;
+      continue;
+    }
+    if (c == ']' || c == '}') --depth;
+    look(i, depth);
+    if (c == '[' || c == '{') ++depth;
+    if (c == '"') quoted = true;
+  }
+}
+
 /// The parts of a well-formed list or object, without its brackets, between its outermost commas.
 std::vector<std::string_view> parts_of(std::string_view inside) {
   std::vector<std::string_view> parts;
-  int64_t depth = 0;
-  bool quoted = false;
   size_t begin = 0;
-  for (size_t i = 0; i < inside.size(); ++i) {
-    const char c = inside[i];
-    if (quoted && c == '\\')
-      ++i;
-    else if (c == '"')
-      quoted = !quoted;
-    else if (quoted)
-      continue;
-    else if (c == '[' || c == '{')
-      ++depth;
-    else if (c == ']' || c == '}')
-      --depth;
-    else if (c == ',' && depth == 0) {
-      parts.push_back(inside.substr(begin, i - begin));
-      begin = i + 1;
-    }
-  }
+  scan_json(inside, [&](size_t i, int64_t depth) {
+    if (inside[i] != ',' || depth != 0) return;
+    parts.push_back(inside.substr(begin, i - begin));
+    begin = i + 1;
+  });
   if (!trim(inside).empty()) parts.push_back(inside.substr(begin));
   return parts;
 }
@@ -128,24 +135,16 @@ std::vector<std::string> split_list(std::string_view text) {
 }
 
 RowAnswer read_number(const Attribute& attribute, const Literal& literal) {
-  using Trouble = NumberText::Trouble;
   if (literal.kind == Literal::Kind::number) {
     const RowValue number = row_number(read_json(literal.text));
     if (is_found(number)) return {number};
   }
   if (literal.kind != Literal::Kind::text) return {nullptr, "not a number: " + in_quotes(literal.text)};
   const NumberText number = read_number_text(literal.text, attribute.unit);
-  switch (number.trouble) {
-    case Trouble::none:
-      break;
-    case Trouble::no_number:
-      return {nullptr, "not a number: " + in_quotes(literal.text)};
-    case Trouble::unclear:
-      return {nullptr, "not clear which number is meant: " + in_quotes(literal.text)};
-    case Trouble::several:
-      return {nullptr, "more than one number: " + in_quotes(literal.text)};
-    case Trouble::other_unit:
-      return {nullptr, fmt::format("not in {}: {}", attribute.unit, in_quotes(literal.text))};
+  if (number.trouble != NumberText::Trouble::none) {
+    const std::string troubles[] = {"", "not a number", "not clear which number is meant",
+                                    "more than one number", "not in " + attribute.unit};
+    return {nullptr, troubles[static_cast<size_t>(number.trouble)] + ": " + in_quotes(literal.text)};
   }
   const double value = *number.value;
   if (value == std::floor(value) && std::abs(value) < 9e15) return {static_cast<int64_t>(value)};
@@ -240,23 +239,14 @@ RowAnswer value_of(const Attribute& attribute, const Literal& literal) {
 /// Where a whole member of an object ends: at each comma or line break behind one.
 std::vector<size_t> member_ends(std::string_view text) {
   std::vector<size_t> ends;
-  int64_t depth = 0;
-  bool quoted = false, has_key = false;
-  char last = 0;  // what stands before, spaces apart
-  for (size_t i = 0; i < text.size(); ++i) {
+  bool has_key = false;
+  char last = 0;  // what stands before, spaces and strings apart
+  scan_json(text, [&](size_t i, int64_t depth) {
     const char c = text[i];
-    if (quoted) {
-      if (c == '\\') ++i;
-      if (c == '"') quoted = false;
-      continue;
-    }
     if ((c == ',' || c == '\n') && depth == 1 && has_key && last != ':') ends.push_back(i);
     if (depth == 1 && (c == ',' || c == ':')) has_key = c == ':';
-    if (c == '"') quoted = true;
-    if (c == '[' || c == '{') ++depth;
-    if (c == ']' || c == '}') --depth;
     if (c != ' ' && c != '\t' && c != '\r' && c != '\n') last = c;
-  }
+  });
   return ends;
 }
 
@@ -280,12 +270,6 @@ std::optional<Literal> read_open_string(std::string_view text) {
 }
 
 }  // namespace
-
-std::string valid_utf8(std::string_view text) {
-  // The JSON library's replacing writer is the one UTF-8 checker; reading its output back gives clean text.
-  const std::string written = json(std::string(text)).dump(-1, ' ', false, json::error_handler_t::replace);
-  return read_json(written).get<std::string>();
-}
 
 RowAnswer read_value(const Attribute& attribute, std::string_view text, bool cut) {
   const size_t line = text.find('\n');

@@ -1,8 +1,5 @@
 #pragma once
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "core/task/row.h"
 #include "core/task/schema.h"
@@ -34,6 +31,17 @@ WrittenObject read_object(std::string_view written);
 /// The attribute's value in an object; `cut`: the answer hit its length limit.
 RowAnswer read_member(const Attribute& attribute, const WrittenObject& object, bool cut);
 
+/// What a model wrote under one number of a list.
+struct ListEntry {
+  int32_t count = 0;  ///< how often the number occurs; more than once: ambiguous, so null
+  std::string text;   ///< its line, of the first
+  bool last = false;  ///< nothing stands after it
+};
+
+/// Splits a numbered list ("1. red\n2) blue") into `questions` entries. `beyond` becomes the highest number
+/// above that, or 0. Lines without a number are left out.
+std::vector<ListEntry> split_list(std::string_view text, size_t questions, size_t& beyond);
+
 /// A free-text answer: its first line; null where it is the word null or nothing.
 RowAnswer read_line(std::string_view text, bool cut);
 /// The same with all its lines.
@@ -47,8 +55,5 @@ void drop_cut_value(RowAnswer& answer);
 
 /// Where the model was asked and gave no answer.
 RowAnswer no_answer();
-
-/// `text` with invalid UTF-8 replaced by U+FFFD.
-std::string valid_utf8(std::string_view text);
 
 }  // namespace sheaf

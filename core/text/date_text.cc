@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdint>
 #include <fmt/format.h>
 #include <vector>
+
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
@@ -16,10 +17,6 @@ struct DatePart {
   bool number = false;
   char before = 0;
 };
-
-char small_letter(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-}
 
 std::vector<DatePart> date_parts(std::string_view text) {
   std::vector<DatePart> parts;

@@ -1,127 +1,131 @@
 #include "core/text/json_reader.h"
 
+#include <algorithm>
 #include <fmt/format.h>
-#include <type_traits>
-#include <unordered_map>
-#include <vector>
+#include <utility>
 
-#include "core/text/json_error.h"
+#include "core/text/json_builder.h"
+#include "core/text/spelling.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
 
-/// Builds the value from nlohmann's events. Its own parser with a callback scans a list again after every
-/// object in it, and its ordered objects look through all their keys at every insertion: both are quadratic.
-template <class Json>
-class Builder : public nlohmann::json_sax<Json> {
- public:
-  using Base = nlohmann::json_sax<Json>;
-  using String = typename Base::string_t;
+using Pair = std::pair<std::string_view, std::string_view>;
 
-  Builder(std::string_view text, const JsonLimits& limits) : text_(text), limits_(limits) {}
+std::string_view find_pair(std::span<const Pair> pairs, std::string_view key) {
+  const auto found = std::ranges::find(pairs, key, &Pair::first);
+  return found == pairs.end() ? std::string_view() : found->second;
+}
 
-  Json root = Json(Json::value_t::discarded);
-  std::string trouble;
+/// What other languages write, and what JSON has in its place.
+constexpr Pair kForeignWords[] = {{"True", "true"},     {"False", "false"},   {"None", "null"},
+                                  {"NULL", "null"},     {"nan", "null"},      {"NaN", "null"},
+                                  {"Infinity", "null"}, {"undefined", "null"}};
 
-  bool null() override { return put(nullptr); }
-  bool boolean(bool value) override { return put(value); }
-  bool number_integer(typename Base::number_integer_t value) override { return put(value); }
-  bool number_unsigned(typename Base::number_unsigned_t value) override { return put(value); }
-  bool number_float(typename Base::number_float_t value, const String&) override { return put(value); }
-  bool string(String& value) override { return put(std::move(value)); }
-  bool binary(typename Base::binary_t&) override { return stop("not valid JSON"); }
-  bool start_object(std::size_t) override { return open(Json::object()); }
-  bool end_object() override { return close(); }
-  bool start_array(std::size_t) override { return open(Json::array()); }
-  bool end_array() override { return close(); }
+/// The library's names of what stands in a text.
+constexpr Pair kTokens[] = {{"':'", "a colon"},
+                            {"','", "a comma"},
+                            {"true literal", "true"},
+                            {"false literal", "false"},
+                            {"null literal", "null"},
+                            {"string literal", "a text"},
+                            {"number literal", "a number"},
+                            {"'[', '{', or a literal", "a value"}};
 
-  bool key(String& value) override {
-    if (depth_ == 1) skip_ = limits_.keep && !limits_.keep(value);
-    if (!skip_) key_ = std::move(value);
-    return true;
-  }
+/// Where the library says that a text in quotes went wrong.
+constexpr Pair kStrings[] = {
+    {"missing closing quote", "a text has no closing quote"},
+    {"'\\u' must be", "\\u must be followed by 4 hexadecimal digits"},
+    {"surrogate", "\\u with half of a surrogate pair; the other half is missing"},
+    {"forbidden character after", "a backslash is followed by a character that JSON does not escape"},
+    {"control character", "a line break, tab or control character inside a text; escape it, as in \\n"},
+    {"ill-formed UTF-8", "a byte that is not UTF-8"}};
 
-  bool parse_error(std::size_t read, const std::string&, const nlohmann::detail::exception& error) override {
-    return stop(describe_json_error(text_, read, error));
-  }
+std::string_view token_words(std::string_view token) {
+  if (const std::string_view words = find_pair(kTokens, token); !words.empty()) return words;
+  return token.size() == 3 && token.front() == '\'' ? token.substr(1, 1) : token;
+}
 
- private:
-  struct Open {
-    Json* value;
-    std::unordered_map<std::string, size_t> places = {};  ///< of an ordered object's keys
-  };
+std::string_view expected_words(std::string_view context, std::string_view token) {
+  if (context == "object key") return "a key in double quotes";
+  if (context == "object" && token == "'}'") return "a comma or }";
+  if (context == "array" && token == "']'") return "a comma or ]";
+  return token_words(token);
+}
 
-  bool stop(std::string why) {
-    trouble = std::move(why);
-    return false;
-  }
+bool fits_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
-  bool put(Json value) { return skip_ || add(std::move(value)) != nullptr; }
+/// Between two marks of the message; empty where the first is missing.
+std::string_view part_after(std::string_view message, std::string_view mark, std::string_view end) {
+  const size_t at = message.find(mark);
+  if (at == std::string_view::npos) return {};
+  message.remove_prefix(at + mark.size());
+  return message.substr(0, message.find(end));
+}
 
-  /// Where the value now stands; null where it may not.
-  Json* add(Json value) {
-    if (++values_ > limits_.values) {
-      stop(fmt::format("more than {} values", limits_.values));
-      return nullptr;
-    }
-    if (open_.empty()) return &(root = std::move(value));
-    Json& parent = *open_.back().value;
-    if (parent.is_object()) return add_member(open_.back(), std::move(value));
-    parent.push_back(std::move(value));
-    return &parent.back();
-  }
-
-  Json* add_member(Open& object, Json value) {
-    auto& members = object.value->template get_ref<typename Json::object_t&>();
-    bool fresh = true;
-    Json* place = nullptr;
-    if constexpr (std::is_same_v<Json, nlohmann::ordered_json>) {
-      const auto [known, inserted] = object.places.try_emplace(key_, members.size());
-      fresh = inserted;
-      if (fresh) members.emplace_back(key_, nullptr);
-      place = &members.begin()[static_cast<ptrdiff_t>(known->second)].second;
-    } else {
-      const auto [known, inserted] = members.try_emplace(key_, nullptr);
-      fresh = inserted;
-      place = &known->second;
-    }
-    if (!fresh && limits_.unique_keys) {
-      stop(fmt::format("{} appears twice in one object", Json(key_).dump(-1, ' ', true)));
-      return nullptr;
-    }
-    return &(*place = std::move(value));
-  }
-
-  bool open(Json value) {
-    if (++depth_ > limits_.depth) return stop(fmt::format("nested more than {} levels deep", limits_.depth));
-    if (skip_) return true;
-    // A list that grows moves only values that are closed: pointers to open ones stay good.
-    Json* added = add(std::move(value));
-    if (added) open_.push_back({added});
-    return added != nullptr;
-  }
-
-  bool close() {
-    --depth_;
-    if (!skip_) open_.pop_back();
-    if (depth_ == 1) skip_ = false;
-    return true;
-  }
-
-  std::string_view text_;
-  const JsonLimits& limits_;
-  std::vector<Open> open_;  // the containers around the next value, as far as they are wanted
-  std::string key_;
-  size_t depth_ = 0;
-  int64_t values_ = 0;
-  bool skip_ = false;  // inside a member that is not wanted
+struct JsonTrouble {
+  size_t at;  ///< the byte to look at
+  std::string what;
 };
+
+/// A word without quotes, or a character that begins nothing. `at`: what the library read last.
+JsonTrouble unknown_word(std::string_view text, size_t at, bool key) {
+  size_t begin = at;
+  while (begin > 0 && !fits_word(text[at]) && fits_word(text[begin - 1])) --begin;
+  while (begin > 0 && fits_word(text[at]) && fits_word(text[begin - 1])) --begin;
+  size_t end = begin;
+  while (end < text.size() && fits_word(text[end])) ++end;
+  const std::string word(text.substr(begin, end - begin));
+  if (const std::string_view json = find_pair(kForeignWords, word); !json.empty())
+    return {begin, fmt::format("{} is not JSON; write {}", word, json)};
+  if (text[begin] == '\'') return {begin, "a single quote; JSON has only double quotes"};
+  if (!word.empty())
+    return {begin, fmt::format("unknown word {}; a {} needs double quotes", shorten_text(word, 40),
+                               key ? "key" : "text")};
+  return {begin, key ? "expected a key in double quotes" : "expected a value"};
+}
+
+JsonTrouble find_trouble(std::string_view text, size_t at, std::string_view message) {
+  if (message.find("number overflow") != std::string_view::npos)
+    return {at, fmt::format("the number {} is too large",
+                            shorten_text(part_after(message, "parsing '", "'"), 40))};
+  const std::string_view context = part_after(message, "while parsing ", " - "),
+                         expected = part_after(message, "; expected ", "\n"),
+                         found = part_after(message, "unexpected ", ";");
+  if (expected == "end of input") return {at, "something follows the value"};
+  if (found == "end of input" || (found.empty() && at >= text.size() && context != "value"))
+    return {at, fmt::format("it ends where {} is expected", expected_words(context, expected))};
+  if (!found.empty())
+    return {at, fmt::format("expected {}, found {}", expected_words(context, expected), token_words(found))};
+  for (const auto& [mark, words] : kStrings)
+    if (message.find(mark) != std::string_view::npos) return {at, std::string(words)};
+  if (message.find("invalid number") != std::string_view::npos) return {at, "a number is not complete"};
+  if (at >= text.size()) return {at, "it ends in the middle of a word"};
+  return unknown_word(text, at, context == "object key");
+}
 
 }  // namespace
 
+std::string describe_json_error(std::string_view text, size_t read, const nlohmann::json::exception& error) {
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return "not valid JSON: it is empty";
+  const JsonTrouble trouble =
+      find_trouble(text, std::min(read > 0 ? read - 1 : 0, text.size()), std::string_view(error.what()));
+  const std::string_view before = text.substr(0, trouble.at);
+  const size_t line_begin = before.rfind('\n') + 1;
+  const auto lines = std::ranges::count(before, '\n');
+  const size_t column = 1 + count_characters(before.substr(line_begin));
+  const std::string place = lines == 0 && text.find('\n') >= text.size() - 1
+                                ? fmt::format("column {}", column)
+                                : fmt::format("line {}, column {}", lines + 1, column);
+  return fmt::format("not valid JSON at {}: {}", place, trouble.what);
+}
+
 template <class Json>
 Json read_json(std::string_view text, const JsonLimits& limits, std::string* trouble) {
-  Builder<Json> builder(text, limits);
+  JsonBuilder<Json> builder(text, limits);
   if (Json::sax_parse(text.begin(), text.end(), &builder)) return std::move(builder.root);
   if (trouble) *trouble = std::move(builder.trouble);
   return Json(Json::value_t::discarded);

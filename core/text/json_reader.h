@@ -24,4 +24,8 @@ Json read_json(std::string_view text, const JsonLimits& limits = {}, std::string
 extern template nlohmann::json read_json(std::string_view, const JsonLimits&, std::string*);
 extern template nlohmann::ordered_json read_json(std::string_view, const JsonLimits&, std::string*);
 
+/// Why a text is not JSON, and where: "not valid JSON at column 8: expected a comma or }, found a number".
+/// The line is told where the text has several. `read`: how many bytes the library had read when it gave up.
+std::string describe_json_error(std::string_view text, size_t read, const nlohmann::json::exception& error);
+
 }  // namespace sheaf

@@ -1,5 +1,3 @@
-#include "core/text/nfc.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -7,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/text/unicode.h"
 #include "core/text/utf8.h"
 
 namespace sheaf {
@@ -47,23 +46,26 @@ struct Tables {
     }
     for (const Decomposition& d : decompositions) decompose.emplace(d.point, &d);
     for (const Composition& c : compositions) compose.emplace(uint64_t{c.first} << 32 | c.second, c.point);
-    for (const Decomposition& d : decompositions) {
-      const uint64_t head = compose_of(d.parts);
-      if (head != d.point) info[d.point] |= touchy;
-    }
+    for (const Decomposition& d : decompositions)
+      if (compose_of(d.parts) != d.point) info[d.point] |= touchy;
     for (const Composition& c : compositions) info[c.second] |= touchy;
     for (uint32_t c = vowel_base; c < vowel_base + vowels; ++c) info[c] |= touchy;
     for (uint32_t c = tail_base + 1; c < tail_base + tails; ++c) info[c] |= touchy;
   }
 
+  uint8_t combining_class(uint32_t c) const { return info[c] & class_mask; }
+
+  // One code point for two, or 0.
+  uint32_t composed(uint32_t a, uint32_t b) const {
+    const auto it = compose.find(uint64_t{a} << 32 | b);
+    return it == compose.end() ? 0 : it->second;
+  }
+
   // What composing the full decomposition gives back, or 0 where it does not become one code point.
   uint32_t compose_of(const std::array<uint32_t, 4>& parts) const {
     uint32_t point = parts[0];
-    for (size_t i = 1; i < parts.size() && parts[i] != 0; ++i) {
-      const auto it = compose.find(uint64_t{point} << 32 | parts[i]);
-      if (it == compose.end()) return 0;
-      point = it->second;
-    }
+    for (size_t i = 1; i < parts.size() && parts[i] != 0 && point != 0; ++i)
+      point = composed(point, parts[i]);
     return point;
   }
 };
@@ -79,33 +81,30 @@ uint32_t compose_pair(const Tables& t, uint32_t a, uint32_t b) {
   if (a - syllable_base < syllables && (a - syllable_base) % tails == 0 && b > tail_base &&
       b < tail_base + tails)
     return a + (b - tail_base);
-  const auto it = t.compose.find(uint64_t{a} << 32 | b);
-  return it == t.compose.end() ? 0 : it->second;
+  return t.composed(a, b);
 }
 
 // Sorts each row of marks by class.
 void order_marks(const Tables& t, std::vector<uint32_t>& run) {
-  const auto cls = [&t](uint32_t c) { return static_cast<uint8_t>(t.info[c] & class_mask); };
   for (size_t i = 0; i < run.size();) {
     size_t end = i;
-    while (end < run.size() && cls(run[end]) != 0) ++end;
+    while (end < run.size() && t.combining_class(run[end]) != 0) ++end;
     std::stable_sort(run.begin() + static_cast<std::ptrdiff_t>(i),
                      run.begin() + static_cast<std::ptrdiff_t>(end),
-                     [&](uint32_t a, uint32_t b) { return cls(a) < cls(b); });
+                     [&](uint32_t a, uint32_t b) { return t.combining_class(a) < t.combining_class(b); });
     i = end + 1;
   }
 }
 
 // Orders the marks and composes what can be composed; `run` starts with a starter or is all marks.
 void compose_run(const Tables& t, std::vector<uint32_t>& run) {
-  const auto cls = [&t](uint32_t c) { return static_cast<uint8_t>(t.info[c] & class_mask); };
   order_marks(t, run);
   size_t starter = run.size();
   size_t kept = 0;
   int last = -1;  // class of the last kept mark after the starter; -1: none
   for (size_t i = 0; i < run.size(); ++i) {
     const uint32_t c = run[i];
-    const uint8_t k = cls(c);
+    const uint8_t k = t.combining_class(c);
     if (starter < run.size() && (last < 0 || (last < k && last != 0))) {
       if (const uint32_t joined = compose_pair(t, run[starter], c); joined != 0) {
         run[starter] = joined;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "core/base/error.h"
@@ -10,9 +11,8 @@
 namespace sheaf {
 namespace {
 
-constexpr size_t kMostSteps =
-    10'000;                   // of an expression; a text takes at most so many looks at each character
-constexpr int kDeepest = 50;  // groups inside of groups
+constexpr size_t kMostSteps = 10'000;  // in an expression: the most looks at each character of a text
+constexpr int kDeepest = 50;           // groups inside of groups
 constexpr uint32_t kMostTimes = 1000;
 
 }  // namespace
@@ -105,48 +105,32 @@ class PatternReader {
       return {{Step::Kind::none_of, {{'\n', '\n'}}}};
     }
     if (c == '\\') return {escape()};
-    const uint32_t character = next_character();
-    return {{Step::Kind::one_of, {{character, character}}}};
+    return {next_character()};
   }
 
-  uint32_t next_character() {
+  Step next_character() {
     const Decoded found = decode_valid(all_.data() + at_);
     at_ += found.bytes;
-    return found.point;
+    return {Step::Kind::one_of, {{found.point, found.point}}};
   }
 
   /// \d and the like, or a character that stands for itself.
   Step escape() {
     ++at_;
+    static const std::map<char, Pattern::Ranges> classes = {
+        {'d', {{'0', '9'}}},
+        {'w', {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}},
+        {'s', {{'\t', '\r'}, {' ', ' '}, {0xa0, 0xa0}}},
+        {'t', {{'\t', '\t'}}}};
     const char c = peek();
-    Step step{Step::Kind::one_of};
-    switch (c) {
-      case 'd':
-      case 'D':
-        step.ranges = {{'0', '9'}};
-        break;
-      case 'w':
-      case 'W':
-        step.ranges = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
-        break;
-      case 's':
-      case 'S':
-        step.ranges = {{'\t', '\r'}, {' ', ' '}, {0xa0, 0xa0}};
-        break;
-      case 't':
-        step.ranges = {{'\t', '\t'}};
-        break;
-      default: {
-        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (at_ == all_.size() || letter) refuse_here("this escape is not known");
-        const uint32_t character = next_character();
-        step.ranges = {{character, character}};
-        return step;
-      }
+    const bool inverts = c == 'D' || c == 'W' || c == 'S';
+    if (const auto found = classes.find(static_cast<char>(inverts ? c + 32 : c)); found != classes.end()) {
+      ++at_;
+      return {inverts ? Step::Kind::none_of : Step::Kind::one_of, found->second};
     }
-    ++at_;
-    if (c == 'D' || c == 'W' || c == 'S') step.kind = Step::Kind::none_of;
-    return step;
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (at_ == all_.size() || letter) refuse_here("this escape is not known");
+    return next_character();
   }
 
   Step class_of() {
@@ -172,11 +156,7 @@ class PatternReader {
     return step;
   }
 
-  Step class_part() {
-    if (peek() == '\\') return escape();
-    const uint32_t character = next_character();
-    return {Step::Kind::one_of, {{character, character}}};
-  }
+  Step class_part() { return peek() == '\\' ? escape() : next_character(); }
 
   /// `{2,5}` and the like behind a piece.
   Piece repeated(Piece piece) {
@@ -231,32 +211,32 @@ class PatternReader {
 
 Pattern::Pattern(std::string_view expression) : text_(expression), steps_(PatternReader(expression).read()) {}
 
+void Pattern::reach(size_t from, size_t mark, Walk& walk, std::vector<size_t>& found) const {
+  walk.open.push_back(from);
+  while (!walk.open.empty()) {
+    const size_t at = walk.open.back();
+    walk.open.pop_back();
+    if (std::exchange(walk.seen[at], mark) == mark) continue;
+    const Step& step = steps_[at];
+    if (step.kind == Step::Kind::fork) walk.open.push_back(step.or_else);
+    if (step.kind == Step::Kind::fork || step.kind == Step::Kind::go)
+      walk.open.push_back(step.to);
+    else
+      found.push_back(at);
+  }
+}
+
 bool Pattern::matches(std::string_view text) const {
   using Kind = Step::Kind;
   if (valid_prefix(text) != text.size()) return false;
-  std::vector<size_t> now, next, open;
-  std::vector<size_t> seen(steps_.size(), std::numeric_limits<size_t>::max());  // at which character
-  size_t character = 0;
-  // Everything that can be reached from a step without a character.
-  const auto reach = [&](size_t from, std::vector<size_t>& into) {
-    open.push_back(from);
-    while (!open.empty()) {
-      const size_t at = open.back();
-      open.pop_back();
-      if (std::exchange(seen[at], character) == character) continue;
-      const Step& step = steps_[at];
-      if (step.kind == Kind::fork) open.push_back(step.or_else);
-      if (step.kind == Kind::fork || step.kind == Kind::go)
-        open.push_back(step.to);
-      else
-        into.push_back(at);
-    }
-  };
-  reach(0, now);
+  std::vector<size_t> now, next;
+  Walk walk{std::vector<size_t>(steps_.size())};
+  size_t mark = 1;  // one more than the character
+  reach(0, mark, walk, now);
   while (!text.empty() && !now.empty()) {
     const Decoded found = decode_valid(text.data());
     text.remove_prefix(found.bytes);
-    ++character;
+    ++mark;
     next.clear();
     for (const size_t at : now) {
       const Step& step = steps_[at];
@@ -264,7 +244,7 @@ bool Pattern::matches(std::string_view text) const {
       const bool inside = std::ranges::any_of(step.ranges, [&](const auto& range) {
         return found.point >= range.first && found.point <= range.second;
       });
-      if (inside == (step.kind == Kind::one_of)) reach(at + 1, next);
+      if (inside == (step.kind == Kind::one_of)) reach(at + 1, mark, walk, next);
     }
     std::swap(now, next);
   }

@@ -19,7 +19,6 @@ class PatternSet {
 
   /// The number of the pattern that is exactly `pattern`, or -1.
   int32_t find(std::string_view pattern) const;
-  size_t longest() const { return longest_; }
 
   struct Match {
     size_t at;

@@ -1,7 +1,7 @@
-#include "core/text/pattern_table.h"
-
 #include <algorithm>
 #include <map>
+
+#include "core/text/pattern.h"
 
 namespace sheaf {
 
@@ -9,7 +9,7 @@ namespace sheaf {
 class PatternTableMaker {
  public:
   PatternTableMaker(const Pattern& pattern, std::string_view without)
-      : steps_(pattern.steps_), without_(without) {}
+      : pattern_(pattern), steps_(pattern.steps_), without_(without) {}
 
   std::optional<PatternTable> make() {
     for (const Step& step : steps_)
@@ -44,22 +44,10 @@ class PatternTableMaker {
     return range.second >= 0x7f && range != std::pair<uint32_t, uint32_t>{0xa0, 0xa0};
   }
 
-  /// The steps that wait for a letter, or are the end, without a letter more.
-  Steps reach(Steps open) const {
-    std::vector<bool> seen(steps_.size());
+  Steps reach(const Steps& open) const {
+    Pattern::Walk walk{Steps(pattern_.steps_.size())};
     Steps found;
-    while (!open.empty()) {
-      const size_t at = open.back();
-      open.pop_back();
-      if (seen[at]) continue;
-      seen[at] = true;
-      const Step& step = steps_[at];
-      if (step.kind == Step::Kind::fork) open.push_back(step.or_else);
-      if (step.kind == Step::Kind::fork || step.kind == Step::Kind::go)
-        open.push_back(step.to);
-      else
-        found.push_back(at);
-    }
+    for (const size_t from : open) pattern_.reach(from, 1, walk, found);
     std::ranges::sort(found);
     return found;
   }
@@ -80,7 +68,7 @@ class PatternTableMaker {
                    static_cast<uint32_t>(letter) <= range.second;
           }))
         open.push_back(at + 1);
-    return open.empty() ? PatternTable::kNowhere : find_state(reach(std::move(open)));
+    return open.empty() ? PatternTable::kNowhere : find_state(reach(open));
   }
 
   void drop_dead_ends() {
@@ -100,6 +88,7 @@ class PatternTableMaker {
         if (to != PatternTable::kNowhere && !live[static_cast<size_t>(to)]) to = PatternTable::kNowhere;
   }
 
+  const Pattern& pattern_;
   const std::vector<Step>& steps_;
   std::string_view without_;
   std::vector<Steps> states_;

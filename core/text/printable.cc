@@ -17,16 +17,10 @@ bool is_hidden(uint32_t point) {
 }
 
 std::string escape(uint32_t point) {
-  switch (point) {
-    case '\n':
-      return "\\n";
-    case '\t':
-      return "\\t";
-    case '\r':
-      return "\\r";
-    default:
-      return point < 0x80 ? fmt::format("\\x{:02x}", point) : fmt::format("\\u{:04x}", point);
-  }
+  if (point == '\n') return "\\n";
+  if (point == '\t') return "\\t";
+  if (point == '\r') return "\\r";
+  return point < 0x80 ? fmt::format("\\x{:02x}", point) : fmt::format("\\u{:04x}", point);
 }
 
 /// Every character by `hidden`, where it is not to be seen as it is, and every byte of none by `broken`.

@@ -9,11 +9,12 @@ namespace sheaf {
 /// \x1b, \u009b, \xff. Newlines and tabs stay.
 std::string printable_text(std::string_view text);
 
-/// The same in one line, for a name that must not look like a line or a row of its own: newlines and tabs
-/// become \n and \t too.
+/// Printable text in one line, for a name that must not look like a line or a row of its own: newlines and
+/// tabs become \n and \t too.
 std::string printable_line(std::string_view text);
 
-/// JSON of the same value: what nlohmann's dump() leaves as it is of the above, as \u009b.
+/// Printable JSON of the same value: control and hidden characters that nlohmann's dump() leaves as they are
+/// become \u009b and the like.
 std::string printable_json(std::string_view json);
 
 }  // namespace sheaf

@@ -1,10 +1,11 @@
 #include "core/text/read_number.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/text/utf8.h"
@@ -14,53 +15,37 @@ namespace {
 
 constexpr uint32_t kThinSpace = 0x2009;  // stands for every space that does not break a line
 
-struct Fraction {
-  uint32_t point;
-  double value;
-};
+using Fraction = std::pair<uint32_t, double>;
 constexpr Fraction kFractions[] = {{0xBD, 1.0 / 2},   {0xBC, 1.0 / 4},   {0xBE, 3.0 / 4},   {0x2150, 1.0 / 7},
                                    {0x2151, 1.0 / 9}, {0x2152, 0.1},     {0x2153, 1.0 / 3}, {0x2154, 2.0 / 3},
                                    {0x2155, 1.0 / 5}, {0x2156, 2.0 / 5}, {0x2157, 3.0 / 5}, {0x2158, 4.0 / 5},
                                    {0x2159, 1.0 / 6}, {0x215A, 5.0 / 6}, {0x215B, 1.0 / 8}, {0x215C, 3.0 / 8},
                                    {0x215D, 5.0 / 8}, {0x215E, 7.0 / 8}};
 
-struct Multiplier {
-  std::u32string_view word;
-  double factor;
-};
+using Multiplier = std::pair<std::u32string_view, double>;
 constexpr Multiplier kMultipliers[] = {{U"dozen", 12},    {U"hundred", 1e2}, {U"thousand", 1e3},
                                        {U"million", 1e6}, {U"billion", 1e9}, {U"trillion", 1e12}};
 
-/// One sign for all that mean the same, and small letters.
-uint32_t plain(uint32_t point) {
-  switch (point) {
-    case 0x2212:  // minus, en dash, small and full-width hyphen
-    case 0x2013:
-    case 0xFE63:
-    case 0xFF0D:
-    case 0x2010:
-    case 0x2011:
-      return '-';
-    case 0xA0:
-    case 0x2007:
-    case 0x2008:
-    case 0x200A:
-    case 0x202F:
-      return kThinSpace;
-    case 0x2019:
-    case 0x02BC:
-      return '\'';
-    case 0xD7:
-      return 'x';
-    case 0x2044:
-    case 0x2215:
-      return '/';
-    case '\t':
-      return ' ';
-    default:
-      if (point >= 0xFF10 && point <= 0xFF19) return point - 0xFF10 + '0';
-      return point;
+/// Signs that mean the same as one that is read.
+constexpr std::pair<uint32_t, uint32_t> kSameSigns[] = {
+    {0x2212, '-'},        {0x2013, '-'},        {0xFE63, '-'},        {0xFF0D, '-'},
+    {0x2010, '-'},        {0x2011, '-'},        {0xA0, kThinSpace},   {0x2007, kThinSpace},
+    {0x2008, kThinSpace}, {0x200A, kThinSpace}, {0x202F, kThinSpace}, {0x2019, '\''},
+    {0x02BC, '\''},       {0xD7, 'x'},          {0x2044, '/'},        {0x2215, '/'},
+    {'\t', ' '}};
+
+/// The characters of a text, with one sign for all that mean the same.
+std::u32string plain_characters(std::string_view text) {
+  const std::string valid = valid_utf8(text);
+  std::u32string points;
+  for (size_t at = 0; at < valid.size();) {
+    const Decoded one = decode_valid(&valid[at]);
+    at += one.bytes;
+    const auto* same = std::ranges::find(kSameSigns, one.point, &std::pair<uint32_t, uint32_t>::first);
+    const bool wide_digit = one.point >= 0xFF10 && one.point <= 0xFF19;
+    points += same != std::end(kSameSigns) ? same->second : wide_digit ? one.point - 0xFF10 + '0' : one.point;
   }
+  return points;
 }
 
 bool is_digit(uint32_t point) {
@@ -80,7 +65,7 @@ bool is_currency(uint32_t point) {
 }
 
 const Fraction* fraction_at(uint32_t point) {
-  const auto* found = std::ranges::find(kFractions, point, &Fraction::point);
+  const auto* found = std::ranges::find(kFractions, point, &Fraction::first);
   return found == std::end(kFractions) ? nullptr : found;
 }
 
@@ -99,13 +84,7 @@ bool is_letter(uint32_t point) {
 
 class NumberReader {
  public:
-  explicit NumberReader(std::string_view text) {
-    std::string storage;
-    for (std::string_view rest = valid_text(text, storage); !rest.empty();) {
-      const Decoded one = decode_valid(rest.data());
-      text_.push_back(plain(one.point));
-      rest.remove_prefix(one.bytes);
-    }
+  explicit NumberReader(std::u32string text) : text_(std::move(text)) {
     while (!text_.empty() && is_space(text_.back())) text_.pop_back();
   }
 
@@ -169,10 +148,9 @@ class NumberReader {
   bool joins(size_t end, size_t begin) const {
     while (is_space(at(end))) ++end;
     while (begin > end && (is_space(text_[begin - 1]) || is_currency(text_[begin - 1]))) --begin;
-    const std::u32string between(text_.begin() + static_cast<std::ptrdiff_t>(end),
-                                 text_.begin() + static_cast<std::ptrdiff_t>(begin));
-    return between == U"-" || between == U"x" || between == U"X" || between == U"*" || between == U"~" ||
-           between == U"to" || between == U"or" || between == U"/" || between == U"\u2014";
+    static const std::set<std::u32string> joints = {U"-",  U"x",  U"X", U"*",     U"~",
+                                                    U"to", U"or", U"/", U"\u2014"};
+    return joints.contains(text_.substr(end, begin - end));
   }
 
   /// 1 or -1; 0 where something makes it unclear. Moves `begin` to the sign.
@@ -199,7 +177,7 @@ class NumberReader {
     const size_t begin = i;
     if (const Fraction* own = fraction_at(at(i))) {
       ++i;
-      return is_digit(at(i)) ? std::nullopt : multiplied(own->value, i);
+      return is_digit(at(i)) ? std::nullopt : multiplied(own->second, i);
     }
     if (at(i) == '0' && lower(at(i + 1)) == 'x' && is_letter_or_digit(at(i + 2))) return skip_word(i);
     std::string digits = plain_digits(i);
@@ -286,7 +264,7 @@ class NumberReader {
     while (is_space(at(next)) && next < i + 2) ++next;
     if (const Fraction* own = fraction_at(at(next))) {
       i = next + 1;
-      return value + own->value;
+      return value + own->second;
     }
     if (next == i && at(i) == '/') return fraction(value, i);
     if (next == i && at(i) == '-') ++next;
@@ -330,21 +308,17 @@ class NumberReader {
 
   /// "^3" or superscript digits.
   std::optional<double> power_at(size_t& i) const {
-    size_t next = i;
+    const bool caret = at(i) == '^';
+    size_t next = caret ? i + 1 : i;
+    const auto digit = [&] {
+      return !caret ? superscript(at(next)) : is_digit(at(next)) ? static_cast<int>(at(next) - '0') : -1;
+    };
+    const bool negative = at(next) == (caret ? '-' : 0x207B);
+    if (negative) ++next;
+    if (digit() < 0) return std::nullopt;
     double power = 0;
-    if (at(next) == '^') {
-      const bool negative = at(next + 1) == '-';
-      next += negative ? 2 : 1;
-      if (!is_digit(at(next))) return std::nullopt;
-      for (; is_digit(at(next)); ++next) power = power * 10 + (at(next) - '0');
-      if (negative) power = -power;
-    } else {
-      const bool negative = at(next) == 0x207B;
-      if (negative) ++next;
-      if (superscript(at(next)) < 0) return std::nullopt;
-      for (; superscript(at(next)) >= 0; ++next) power = power * 10 + superscript(at(next));
-      if (negative) power = -power;
-    }
+    for (; digit() >= 0; ++next) power = power * 10 + digit();
+    if (negative) power = -power;
     i = next;
     return power;
   }
@@ -375,16 +349,14 @@ class NumberReader {
     }
     size_t word = i;
     while (is_space(at(word))) ++word;
-    for (const auto& [name, factor] : kMultipliers) {
-      size_t end = word;
-      for (; end - word < name.size() && lower(at(end)) == name[end - word];) ++end;
-      if (end - word < name.size()) continue;
-      if (lower(at(end)) == 's') ++end;
-      if (is_letter(at(end))) continue;
-      i = end;
-      return value * factor;
-    }
-    return value;
+    size_t end = word;
+    std::u32string name;
+    for (; is_letter(at(end)); ++end) name += lower(at(end));
+    if (name.ends_with(U's')) name.pop_back();
+    const auto* known = std::ranges::find(kMultipliers, name, &Multiplier::first);
+    if (known == std::end(kMultipliers)) return value;
+    i = end;
+    return value * known->second;
   }
 
   static bool is_letter_or_digit(uint32_t point) { return is_letter(point) || is_digit(point); }
@@ -413,21 +385,14 @@ class NumberReader {
     return !is_letter_or_digit(at(i));
   }
 
-  std::vector<uint32_t> text_;
+  std::u32string text_;
   std::vector<Found> found_;
 };
 
 }  // namespace
 
 NumberText read_number_text(std::string_view text, std::string_view unit) {
-  std::string storage;
-  std::u32string points;
-  for (std::string_view rest = valid_text(unit, storage); !rest.empty();) {
-    const Decoded one = decode_valid(rest.data());
-    points.push_back(plain(one.point));
-    rest.remove_prefix(one.bytes);
-  }
-  return NumberReader(text).read(points);
+  return NumberReader(plain_characters(text)).read(plain_characters(unit));
 }
 
 }  // namespace sheaf

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdint>
 #include <fmt/format.h>
+
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
@@ -12,12 +13,6 @@ namespace {
 constexpr size_t kLongestWord = 64;     // longer names get no suggestion: the distance costs their product
 constexpr size_t kMostCells = 1 << 18;  // of all distances together: a row of a corpus may ask for this
 constexpr size_t kMostListed = 12;
-
-std::string lower(std::string_view word) {
-  std::string out(word);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 /// Edits that turn `a` into `b`, a swap of neighbours counting as one; both in lower case and at most
 /// kLongestWord long.
@@ -45,14 +40,14 @@ std::string nearest_spelling(std::string_view word, std::span<const std::string>
   if (word.empty() || word.size() > kLongestWord) return {};
   const std::string* best = nullptr;
   size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
-  const std::string lowered = lower(word);
+  const std::string lowered = small_letters(std::string(word));
   size_t cells = 0;
   for (const std::string& candidate : candidates) {
     if (candidate.empty() || candidate.size() > kLongestWord) continue;
     const size_t least = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());
     if (least >= best_distance) continue;
     if ((cells += word.size() * candidate.size()) > kMostCells) break;
-    const size_t distance = edit_distance(lowered, lower(candidate));
+    const size_t distance = edit_distance(lowered, small_letters(candidate));
     if (distance < best_distance && distance < candidate.size()) {
       best_distance = distance;
       best = &candidate;
@@ -82,9 +77,7 @@ std::string counted(int64_t count, std::string_view noun) {
 
 std::string shorten_text(std::string_view text, size_t bytes) {
   if (text.size() <= bytes) return std::string(text);
-  size_t end = bytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return std::string(text.substr(0, end)) + "…";
+  return std::string(text.substr(0, character_before(text, bytes + 1))) + "…";
 }
 
 }  // namespace sheaf

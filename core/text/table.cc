@@ -1,19 +1,14 @@
 #include "core/text/table.h"
 
 #include <algorithm>
-#include <cstdint>
 
 #include "core/text/printable.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 
-size_t text_width(std::string_view text) {
-  return static_cast<size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<uint8_t>(c) & 0xC0U) != 0x80; }));
-}
-
 std::string pad_text(const std::string& text, size_t width, bool right) {
-  const std::string blanks(width - std::min(width, text_width(text)), ' ');
+  const std::string blanks(width - std::min(width, count_characters(text)), ' ');
   return right ? blanks + text : text + blanks;
 }
 
@@ -23,7 +18,7 @@ std::string TextTable::text() const {
   for (Row& row : shown)
     for (size_t c = 0; c < row.size(); ++c) {
       row[c] = printable_line(row[c]);
-      widths[c] = std::max(widths[c], text_width(row[c]));
+      widths[c] = std::max(widths[c], count_characters(row[c]));
     }
   std::string out;
   for (const Row& row : shown) {
@@ -36,14 +31,13 @@ std::string TextTable::text() const {
 }
 
 std::string TextTable::markdown() const {
-  std::string out, rule = "|";
+  std::string out;
   for (size_t r = 0; r < rows.size(); ++r) {
     out += "|";
     for (const std::string& cell : rows[r]) out += " " + markdown_text(cell) + " |";
+    if (r == 0) out += "\n|";
+    for (size_t c = 0; r == 0 && c < rows[0].size(); ++c) out += is_right(c) ? "---:|" : "---|";
     out += "\n";
-    if (r > 0) continue;
-    for (size_t c = 0; c < rows[0].size(); ++c) rule += is_right(c) ? "---:|" : "---|";
-    out += rule + "\n";
   }
   return out;
 }

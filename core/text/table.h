@@ -1,12 +1,8 @@
 #pragma once
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace sheaf {
-
-/// How wide a text is on a terminal: characters, not bytes.
-size_t text_width(std::string_view text);
 
 /// With blanks up to `width` characters, behind the text or (`right`) before it.
 std::string pad_text(const std::string& text, size_t width, bool right = false);

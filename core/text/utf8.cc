@@ -1,5 +1,6 @@
 #include "core/text/utf8.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace sheaf {
@@ -29,23 +30,22 @@ Sequence read_sequence(std::string_view text, size_t at) {
 
 }  // namespace
 
+std::string small_letters(std::string text) {
+  std::ranges::transform(text, text.begin(), small_letter);
+  return text;
+}
+
+size_t count_characters(std::string_view text) {
+  return text.size() - static_cast<size_t>(std::ranges::count_if(text, inside_character));
+}
+
 void append_utf8(uint32_t point, std::string& out) {
   const auto put = [&out](uint32_t b) { out.push_back(static_cast<char>(b)); };
-  if (point < 0x80) {
-    put(point);
-  } else if (point < 0x800) {
-    put(0xC0 | point >> 6);
-    put(0x80 | (point & 0x3F));
-  } else if (point < 0x10000) {
-    put(0xE0 | point >> 12);
-    put(0x80 | (point >> 6 & 0x3F));
-    put(0x80 | (point & 0x3F));
-  } else {
-    put(0xF0 | point >> 18);
-    put(0x80 | (point >> 12 & 0x3F));
-    put(0x80 | (point >> 6 & 0x3F));
-    put(0x80 | (point & 0x3F));
-  }
+  if (point < 0x80) return put(point);
+  const int more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;  // bytes after the first
+  constexpr uint32_t leads[] = {0, 0xC0, 0xE0, 0xF0};
+  put(leads[more] | point >> 6 * more);
+  for (int i = more; i-- > 0;) put(0x80 | (point >> 6 * i & 0x3F));
 }
 
 size_t valid_prefix(std::string_view text) {
@@ -65,7 +65,7 @@ size_t valid_prefix(std::string_view text) {
   return at;
 }
 
-std::string replace_invalid(std::string_view text) {
+std::string valid_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size() + 16);
   size_t at = 0;
@@ -78,12 +78,6 @@ std::string replace_invalid(std::string_view text) {
     at += read_sequence(text, at).bytes;
   }
   return out;
-}
-
-std::string_view valid_text(std::string_view text, std::string& storage) {
-  if (valid_prefix(text) == text.size()) return text;
-  storage = replace_invalid(text);
-  return storage;
 }
 
 }  // namespace sheaf

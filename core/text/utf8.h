@@ -27,6 +27,28 @@ inline uint32_t sequence_bytes(char lead) {
   return b < 0x80 ? 1 : b < 0xE0 ? 2 : b < 0xF0 ? 3 : 4;
 }
 
+/// An ASCII capital as its small letter; any other byte as it is.
+constexpr char small_letter(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+
+std::string small_letters(std::string text);
+
+/// Whether a byte goes on with a character that began before it.
+inline bool inside_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+}
+
+/// Where the character that ends before byte `at` begins.
+inline size_t character_before(std::string_view text, size_t at) {
+  do --at;
+  while (at > 0 && inside_character(text[at]));
+  return at;
+}
+
+/// Code points of valid text, which is also how wide it is on a terminal.
+size_t count_characters(std::string_view text);
+
 void append_utf8(uint32_t point, std::string& out);
 
 /// Bytes of the longest valid prefix; text.size() when all of it is valid.
@@ -34,9 +56,6 @@ size_t valid_prefix(std::string_view text);
 
 /// The text with each maximal invalid part of a sequence replaced by U+FFFD, as Python's errors="replace"
 /// does.
-std::string replace_invalid(std::string_view text);
-
-/// `text` itself where it is valid, otherwise its repaired copy in `storage`.
-std::string_view valid_text(std::string_view text, std::string& storage);
+std::string valid_utf8(std::string_view text);
 
 }  // namespace sheaf

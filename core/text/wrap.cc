@@ -1,21 +1,12 @@
 #include "core/text/wrap.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <sstream>
 
+#include "core/text/table.h"
+#include "core/text/utf8.h"
+
 namespace sheaf {
-namespace {
-
-bool inside_character(char c) {
-  return (static_cast<uint8_t>(c) & 0xC0U) == 0x80;
-}
-
-size_t count_characters(std::string_view text) {
-  return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), inside_character));
-}
-
-}  // namespace
 
 std::string one_line(const std::string& text) {
   std::istringstream words(text);
@@ -81,8 +72,7 @@ std::string side_by_side(std::string_view left, std::string_view right, size_t c
   std::string out;
   for (size_t i = 0; i < std::max(lefts.size(), rights.size()); ++i) {
     std::string line = i < lefts.size() ? lefts[i] : "";
-    if (i < rights.size() && !rights[i].empty())
-      line += std::string(width - count_characters(line), ' ').append(kBetween) + rights[i];
+    if (i < rights.size() && !rights[i].empty()) line = pad_text(line, width).append(kBetween) + rights[i];
     out += line + "\n";
   }
   return out;

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/text/nfc.h"
+#include "core/text/unicode.h"
 #include "core/text/utf8.h"
 
 namespace sheaf {
@@ -43,14 +43,7 @@ std::optional<std::string> bytes_of_spelling(std::string_view spelling) {
 }
 
 ByteBpe::ByteBpe(ByteBpeParts parts)
-    : SplittingTokenizer(std::move(parts.vocabulary), std::move(parts.added)),
-      merges_(std::move(parts.merges)),
-      words_(std::move(parts.words)),
-      nfc_(parts.nfc),
-      space_in_front_(parts.space_in_front),
-      whole_words_first_(parts.whole_words_first),
-      unknown_(parts.unknown),
-      fuse_unknown_(parts.fuse_unknown) {
+    : SplittingTokenizer(std::move(parts.vocabulary), std::move(parts.added)), parts_(std::move(parts)) {
   for (size_t byte = 0; byte < 256; ++byte) {
     const char c = static_cast<char>(byte);
     byte_tokens_[byte] = vocabulary().find_id({&c, 1});
@@ -60,32 +53,21 @@ ByteBpe::ByteBpe(ByteBpeParts parts)
 void ByteBpe::encode_gap(std::string_view gap, Before, Tokens& out) const {
   if (gap.size() > std::numeric_limits<int32_t>::max())
     refuse("a text of {} bytes is too long to tokenize", gap.size());
-  typename ScratchPool<Scratch>::Lease scratch(scratch_);
-  encode_words(nfc_ ? normalize_nfc(gap, scratch->normalized) : gap, *scratch, out);
-}
-
-void ByteBpe::encode_words(std::string_view text, Scratch& scratch, Tokens& out) const {
-  if (space_in_front_ && text.front() != ' ') {
-    scratch.spaced.assign(1, ' ').append(text);
-    text = scratch.spaced;
-  }
-  words_.split(text, scratch.ends, scratch.spare);
-  size_t begin = 0;
-  for (const size_t end : scratch.ends) {
-    const std::string_view word = text.substr(begin, end - begin);
-    begin = end;
-    if (const auto known = scratch.cache.find(word); !known.empty()) {
-      for (const TokenId id : known) out.push_back(id);
-      continue;
+  scratch_.lend([&](Scratch& scratch) {
+    std::string_view text = parts_.nfc ? normalize_nfc(gap, scratch.normalized) : gap;
+    if (parts_.space_in_front && text.front() != ' ') text = scratch.spaced.assign(1, ' ').append(text);
+    parts_.words.split(text, scratch.ends, scratch.spare);
+    size_t begin = 0;
+    for (const size_t end : scratch.ends) {
+      const std::string_view word = text.substr(begin, end - begin);
+      begin = end;
+      scratch.cache.append(word, out, [&] { encode_word(word, scratch, out); });
     }
-    const size_t first = out.size();
-    encode_word(word, scratch, out);
-    scratch.cache.put(word, std::span(out).subspan(first));
-  }
+  });
 }
 
 void ByteBpe::encode_word(std::string_view word, Scratch& scratch, Tokens& out) const {
-  if (whole_words_first_) {
+  if (parts_.whole_words_first) {
     if (const TokenId id = vocabulary().find_id(word); id >= 0) {
       out.push_back(id);
       return;
@@ -98,25 +80,18 @@ void ByteBpe::encode_word(std::string_view word, Scratch& scratch, Tokens& out) 
     const TokenId id = byte_tokens_[static_cast<unsigned char>(c)];
     if (id >= 0) {
       symbols.push_back(id);
-    } else if (unknown_ && !(fuse_unknown_ && after_unknown)) {
-      symbols.push_back(*unknown_);
+    } else if (parts_.unknown && !(parts_.fuse_unknown && after_unknown)) {
+      symbols.push_back(*parts_.unknown);
     }
     after_unknown = id < 0;
   }
-  merge_all(merges_, symbols, scratch.merge);
+  merge_all(parts_.merges, symbols, scratch.merge);
   out.insert(out.end(), symbols.begin(), symbols.end());
 }
 
-std::string ByteBpe::decode(std::span<const TokenId> ids, bool skip_special) const {
-  std::string text;
-  for (const TokenId id : ids)
-    if (vocabulary().holds(id) && !(skip_special && is_special(id))) text += vocabulary().bytes(id);
-  return text;
-}
-
 std::string ByteBpe::describe() const {
-  return fmt::format("byte-level BPE ({}), {} tokens", words_.name().empty() ? "whole text" : words_.name(),
-                     vocab_size());
+  const std::string& name = parts_.words.name;
+  return fmt::format("byte-level BPE ({}), {} tokens", name.empty() ? "whole text" : name, vocab_size());
 }
 
 }  // namespace sheaf

@@ -33,7 +33,6 @@ class ByteBpe final : public SplittingTokenizer {
  public:
   explicit ByteBpe(ByteBpeParts parts);
 
-  std::string decode(std::span<const TokenId> ids, bool skip_special = true) const override;
   std::string describe() const override;
 
  protected:
@@ -48,16 +47,9 @@ class ByteBpe final : public SplittingTokenizer {
     std::string normalized;
     std::string spaced;
   };
-  void encode_words(std::string_view text, Scratch& scratch, Tokens& out) const;
   void encode_word(std::string_view word, Scratch& scratch, Tokens& out) const;
 
-  Merges merges_;
-  PreTokenizer words_;
-  bool nfc_;
-  bool space_in_front_;
-  bool whole_words_first_;
-  std::optional<TokenId> unknown_;
-  bool fuse_unknown_;
+  ByteBpeParts parts_;                    // without the vocabulary and added tokens, which the base has
   std::array<TokenId, 256> byte_tokens_;  // -1: the byte has no token
   mutable ScratchPool<Scratch> scratch_;
 };

@@ -22,14 +22,11 @@ size_t pair(char before, char after) {
 std::string spaces_from_blocks(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (size_t at = 0; at < text.size();) {
-    const size_t found = std::min(text.find(block, at), text.size());
-    out.append(text.substr(at, found - at));
-    if (found == text.size()) break;
-    out.push_back(' ');
-    at = found + block.size();
+  for (size_t found = 0; (found = text.find(block)) != std::string_view::npos;) {
+    out.append(text.substr(0, found)).push_back(' ');
+    text.remove_prefix(found + block.size());
   }
-  return out;
+  return out.append(text);
 }
 
 int byte_of_spelling(std::string_view s) {
@@ -84,74 +81,62 @@ void merges_from_scores(CharBpeParts& parts, std::span<const float> scores, cons
 }
 
 CharBpe::CharBpe(CharBpeParts parts)
-    : SplittingTokenizer(std::move(parts.vocabulary), std::move(parts.added)),
-      tokens_(parts.tokens),
-      merges_(std::move(parts.merges)),
-      space_in_front_(parts.space_in_front),
-      space_before_space_(parts.space_before_space),
-      cut_at_spaces_(parts.cut_at_spaces),
-      byte_tokens_(parts.byte_tokens),
-      unknown_(parts.unknown),
-      fuse_unknown_(parts.fuse_unknown),
-      name_(std::move(parts.name)) {
+    : SplittingTokenizer(std::move(parts.vocabulary), std::move(parts.added),
+                         parts.space_in_front != CharBpeParts::Space::never),
+      parts_(std::move(parts)) {
   for (size_t c = 0; c < ascii_tokens_.size(); ++c) {
     const char byte = static_cast<char>(c);
     ascii_tokens_[c] = vocabulary().find_id({&byte, 1});
   }
-  for (TokenId id = 0; id < tokens_; ++id) {
+  for (TokenId id = 0; id < parts_.tokens; ++id) {
     const std::string& bytes = vocabulary().bytes(id);
     if (vocabulary().find_id(bytes) != id) continue;
     for (size_t at = 1; at < bytes.size(); ++at) joined_[pair(bytes[at - 1], bytes[at])] = true;
   }
-  const bool all_bytes = std::ranges::none_of(byte_tokens_, [](TokenId id) { return id < 0; });
-  cuts_ = all_bytes || !unknown_ || !fuse_unknown_;
+  const bool all_bytes = std::ranges::none_of(parts_.byte_tokens, [](TokenId id) { return id < 0; });
+  cuts_ = all_bytes || !parts_.unknown || !parts_.fuse_unknown;
 }
 
 void CharBpe::encode_gap(std::string_view gap, Before before, Tokens& out) const {
   if (gap.size() >= std::numeric_limits<int32_t>::max())
     refuse("a text of {} bytes is too long to tokenize", gap.size());
-  typename ScratchPool<Scratch>::Lease scratch(scratch_);
-  std::string& text = scratch->text;
-  const bool wanted = space_in_front_ == CharBpeParts::Space::always  ? before != Before::text
-                      : space_in_front_ == CharBpeParts::Space::first ? before == Before::nothing
-                                                                      : false;
-  text.clear();
-  if (wanted && (space_before_space_ || !(gap.starts_with(' ') || gap.starts_with(block))))
-    text.push_back(' ');
-  if (gap.find(block) == std::string_view::npos)
-    text.append(gap);
-  else
-    text += spaces_from_blocks(gap);
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = word_end(text, begin);
-    const std::string_view word = std::string_view(text).substr(begin, end - begin);
-    begin = end;
-    if (const auto known = scratch->cache.find(word); !known.empty()) {
-      for (const TokenId id : known) out.push_back(id);
-      continue;
+  using Space = CharBpeParts::Space;
+  const bool wanted = parts_.space_in_front == Space::always  ? before != Before::text
+                      : parts_.space_in_front == Space::first ? before == Before::nothing
+                                                              : false;
+  const bool starts_with_space = gap.starts_with(' ') || gap.starts_with(block);
+  scratch_.lend([&](Scratch& scratch) {
+    std::string& text = scratch.text;
+    text.assign(wanted && (parts_.space_before_space || !starts_with_space) ? " " : "");
+    if (gap.find(block) == std::string_view::npos)
+      text.append(gap);
+    else
+      text += spaces_from_blocks(gap);
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = word_end(text, begin);
+      const std::string_view word = std::string_view(text).substr(begin, end - begin);
+      begin = end;
+      scratch.cache.append(word, out, [&] { encode_word(word, scratch, out); });
     }
-    const size_t first = out.size();
-    encode_word(word, *scratch, out);
-    scratch->cache.put(word, std::span(out).subspan(first));
-  }
+  });
 }
 
 // A cut between two characters that no token holds side by side changes nothing.
 size_t CharBpe::word_end(std::string_view text, size_t begin) const {
   for (size_t at = begin + 1; at < text.size(); ++at) {
-    const bool inside_character = (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
-    if (inside_character) continue;
-    if ((cuts_ && !joined_[pair(text[at - 1], text[at])]) || (cut_at_spaces_ && text[at] == ' ')) return at;
+    if (inside_character(text[at])) continue;
+    if ((cuts_ && !joined_[pair(text[at - 1], text[at])]) || (parts_.cut_at_spaces && text[at] == ' '))
+      return at;
   }
   return text.size();
 }
 
 void CharBpe::push_bytes(std::string_view bytes, Tokens& out) const {
-  const auto token = [this](char c) { return byte_tokens_[static_cast<unsigned char>(c)]; };
+  const auto token = [this](char c) { return parts_.byte_tokens[static_cast<unsigned char>(c)]; };
   if (std::ranges::all_of(bytes, [&](char c) { return token(c) >= 0; })) {
     for (const char c : bytes) out.push_back(token(c));
-  } else if (unknown_ && !(fuse_unknown_ && !out.empty() && out.back() == *unknown_)) {
-    out.push_back(*unknown_);
+  } else if (parts_.unknown && !(parts_.fuse_unknown && !out.empty() && out.back() == *parts_.unknown)) {
+    out.push_back(*parts_.unknown);
   }
 }
 
@@ -169,32 +154,24 @@ void CharBpe::encode_word(std::string_view word, Scratch& scratch, Tokens& out) 
       push_bytes(character, symbols);
     at += bytes;
   }
-  merge_all(merges_, symbols, scratch.merge);
+  merge_all(parts_.merges, symbols, scratch.merge);
   for (const TokenId id : symbols) {
-    if (id < tokens_)
+    if (id < parts_.tokens)
       out.push_back(id);
     else
       push_bytes(vocabulary().bytes(id), out);
   }
 }
 
-std::string CharBpe::decode(std::span<const TokenId> ids, bool skip_special) const {
-  std::string text;
-  for (const TokenId id : ids)
-    if (id >= 0 && id < tokens_ && !(skip_special && is_special(id))) text += vocabulary().bytes(id);
-  if (space_in_front_ != CharBpeParts::Space::never && text.starts_with(' ')) text.erase(0, 1);
-  return text;
-}
-
 std::optional<TokenId> CharBpe::find(std::string_view piece) const {
-  if (const auto id = SplittingTokenizer::find(piece); id && *id < tokens_) return id;
-  if (piece.size() == 1 && byte_tokens_[static_cast<unsigned char>(piece[0])] >= 0)
-    return byte_tokens_[static_cast<unsigned char>(piece[0])];
+  if (const auto id = SplittingTokenizer::find(piece); id && *id < parts_.tokens) return id;
+  if (piece.size() == 1 && parts_.byte_tokens[static_cast<unsigned char>(piece[0])] >= 0)
+    return parts_.byte_tokens[static_cast<unsigned char>(piece[0])];
   return std::nullopt;
 }
 
 std::string CharBpe::describe() const {
-  return fmt::format("{}, {} tokens", name_, tokens_);
+  return fmt::format("{}, {} tokens", parts_.name, parts_.tokens);
 }
 
 }  // namespace sheaf

@@ -50,9 +50,8 @@ class CharBpe final : public SplittingTokenizer {
  public:
   explicit CharBpe(CharBpeParts parts);
 
-  std::string decode(std::span<const TokenId> ids, bool skip_special = true) const override;
   std::optional<TokenId> find(std::string_view piece) const override;
-  int32_t vocab_size() const override { return tokens_; }
+  int32_t vocab_size() const override { return parts_.tokens; }
   std::string describe() const override;
 
  protected:
@@ -69,19 +68,11 @@ class CharBpe final : public SplittingTokenizer {
   void encode_word(std::string_view word, Scratch& scratch, Tokens& out) const;
   void push_bytes(std::string_view bytes, Tokens& out) const;
 
-  int32_t tokens_;
-  Merges merges_;
-  CharBpeParts::Space space_in_front_;
-  bool space_before_space_;
-  bool cut_at_spaces_;
-  std::array<TokenId, 256> byte_tokens_;
-  std::optional<TokenId> unknown_;
-  bool fuse_unknown_;
-  std::string name_;
+  CharBpeParts parts_;  // without the vocabulary and added tokens, which the base has
   std::array<TokenId, 128> ascii_tokens_;
   bool cuts_ = true;  // unknown characters that fuse must stay together
-  std::vector<bool> joined_ =
-      std::vector<bool>(65536);  // [last byte of a character][first of the next] in some token
+  // [last byte of a character][first byte of the next] in some token.
+  std::vector<bool> joined_ = std::vector<bool>(65536);
   mutable ScratchPool<Scratch> scratch_;
 };
 

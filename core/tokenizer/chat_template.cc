@@ -1,7 +1,9 @@
 #include "core/tokenizer/chat_template.h"
 
+#include <algorithm>
+#include <fmt/ranges.h>
+
 #include "core/base/error.h"
-#include "core/tokenizer/earlier_thoughts.h"
 
 namespace sheaf {
 namespace {
@@ -59,16 +61,67 @@ const std::vector<ChatTemplate>& all_templates() {
   return all;
 }
 
+constexpr std::string_view kThink = "<think>", kThinkEnd = "</think>";
+
+bool is_tool_response(std::string_view text) {
+  return text.starts_with("<tool_response>") && text.ends_with("</tool_response>");
+}
+
+std::string_view without_newlines(std::string_view text, bool at_end) {
+  while (text.starts_with('\n')) text.remove_prefix(1);
+  while (at_end && text.ends_with('\n')) text.remove_suffix(1);
+  return text;
+}
+
+/// The user's last turn that asks something; where there is none, the last turn.
+size_t last_query(const std::vector<std::string>& turns) {
+  for (size_t i = turns.size(); i-- > 0;)
+    if (i % 2 == 0 && !is_tool_response(turns[i])) return i;
+  return turns.size() - 1;
+}
+
+std::string thought_and_answer(std::string_view text, std::string_view answer) {
+  std::string_view thought = text.substr(0, text.find(kThinkEnd));
+  if (const size_t open = thought.rfind(kThink); open != thought.npos)
+    thought.remove_prefix(open + kThink.size());
+  thought = without_newlines(thought, true);
+  if (thought.empty()) return std::string(answer);
+  return std::string(kThink) + "\n" + std::string(thought) + "\n" + std::string(kThinkEnd) + "\n\n" +
+         std::string(answer);
+}
+
+/// The turns of a dialog (the user's, the model's, …) as templates show them that drop earlier thoughts.
+std::vector<std::string> without_thoughts(std::vector<std::string> turns, EarlierThoughts thoughts) {
+  if (thoughts == EarlierThoughts::keep) return turns;
+  const size_t query = last_query(turns);
+  for (size_t i = 1; i < turns.size(); i += 2) {
+    const std::string& text = turns[i];
+    const size_t end = text.rfind(kThinkEnd);
+    const bool thinks = end != std::string::npos;
+    if (!thinks && thoughts != EarlierThoughts::drop_lines) continue;
+    std::string_view answer = std::string_view(text).substr(thinks ? end + kThinkEnd.size() : 0);
+    if (thoughts != EarlierThoughts::drop) answer = without_newlines(answer, false);
+    turns[i] = thoughts == EarlierThoughts::until_query && i > query ? thought_and_answer(text, answer)
+                                                                     : std::string(answer);
+  }
+  return turns;
+}
+
+/// What stands before the user's first text.
+std::vector<TextPiece> opening(const ChatTemplate& chat, const std::optional<std::string>& system) {
+  std::vector<TextPiece> pieces;
+  if (system) pieces = {{chat.system_open, true}, {*system, false}, {chat.system_close, true}};
+  pieces.insert(chat.system_in_user ? pieces.begin() : pieces.end(), TextPiece{chat.user_open, true});
+  return pieces;
+}
+
 }  // namespace
 
 const ChatTemplate& chat_template(std::string_view name) {
-  std::string names;
-  for (const ChatTemplate& chat : all_templates()) {
-    if (chat.name == name) return chat;
-    if (!names.empty()) names += ", ";
-    names += chat.name;
-  }
-  refuse("unknown chat template \"{}\"; use one of {}", name, names);
+  const auto found = std::ranges::find(all_templates(), name, &ChatTemplate::name);
+  if (found == all_templates().end())
+    refuse("unknown chat template \"{}\"; use one of {}", name, fmt::join(chat_template_names(), ", "));
+  return *found;
 }
 
 std::vector<std::string> chat_template_names() {
@@ -78,50 +131,36 @@ std::vector<std::string> chat_template_names() {
 }
 
 std::vector<TextPiece> chat_pieces(const ChatTemplate& chat, std::string_view system, std::string_view user) {
-  std::vector<TextPiece> pieces;
-  const auto add_system = [&] {
-    if (system.empty()) return;
-    pieces.push_back({chat.system_open, true});
-    pieces.push_back({std::string(system), false});
-    pieces.push_back({chat.system_close, true});
-  };
-  if (!chat.system_in_user) add_system();
-  pieces.push_back({chat.user_open, true});
-  if (chat.system_in_user) add_system();
+  std::vector<TextPiece> pieces =
+      opening(chat, system.empty() ? std::nullopt : std::optional<std::string>(system));
   pieces.push_back({std::string(user), false});
   pieces.push_back({chat.turn, true});
   return pieces;
 }
 
 DialogPieces dialog_pieces(const ChatTemplate& chat, const Dialog& dialog) {
+  constexpr std::string_view kBlanks = " \t\r\n\v\f";
   const auto trimmed = [&](std::string text) {
     if (!chat.trims) return text;
-    const size_t first = text.find_first_not_of(" \t\r\n\v\f");
-    if (first == std::string::npos) return std::string();
-    return text.substr(first, text.find_last_not_of(" \t\r\n\v\f") - first + 1);
+    text.erase(text.find_last_not_of(kBlanks) + 1);  // npos + 1 == 0
+    return text.erase(0, text.find_first_not_of(kBlanks));
   };
   if (dialog.turns.size() > 1 && chat.answer_close.empty())
     refuse("the chat template {} supports only one turn, not a dialog with earlier answers", chat.name);
   if (dialog.system && !chat.takes_system)
     refuse("the chat template {} has no place for a system message; put it into the user's", chat.name);
   const std::vector<std::string> turns = without_thoughts(dialog.turns, chat.thoughts);
-  DialogPieces pieces;
-  std::vector<TextPiece>& before = pieces.before;
-  const auto add_system = [&] {
-    if (!dialog.system && chat.default_system.empty()) return;
-    const std::string text = dialog.system ? trimmed(*dialog.system) : "";
-    before.push_back({chat.system_open, true});
-    before.push_back({dialog.system && !chat.default_stays ? text : chat.default_system + text, false});
-    before.push_back({chat.system_close, true});
-  };
-  if (!chat.system_in_user) add_system();
-  before.push_back({chat.user_open, true});
-  if (chat.system_in_user) add_system();
+  std::optional<std::string> system = dialog.system;
+  if (system)
+    system = (chat.default_stays ? chat.default_system : "") + trimmed(*system);
+  else if (!chat.default_system.empty())
+    system = chat.default_system;
+  DialogPieces pieces{opening(chat, system), {}};
   for (size_t i = 0; i + 1 < dialog.turns.size(); ++i) {
-    before.push_back({trimmed(turns[i]), false});
-    before.push_back({i % 2 ? chat.answer_close + chat.user_open
-                            : chat.turn.substr(0, chat.turn.size() - chat.thought.size()),
-                      true});
+    pieces.before.push_back({trimmed(turns[i]), false});
+    pieces.before.push_back({i % 2 ? chat.answer_close + chat.user_open
+                                   : chat.turn.substr(0, chat.turn.size() - chat.thought.size()),
+                             true});
   }
   pieces.last = {{trimmed(dialog.turns.back()), false}, {chat.turn, true}};
   return pieces;

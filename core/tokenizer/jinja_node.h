@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/tokenizer/jinja_value.h"
 
 namespace sheaf {
@@ -53,10 +54,25 @@ struct JinjaNode {
 
 using JinjaNodePtr = std::unique_ptr<JinjaNode>;
 
-/// Throws BadText.
+/// The tree of a template. Its depth is bounded, and with it that of whoever walks it. Throws BadText.
 JinjaNodePtr parse_jinja(std::string_view text);
 
+struct JinjaToken {
+  enum class Kind : uint8_t { text, open_print, open_block, close, name, string, integer, symbol, end };
+  Kind kind = Kind::end;
+  std::string text;  ///< of a string: without its quotes and escapes
+  int64_t number = 0;
+  int line = 1;
+};
+
+/// A template cut into text and what stands in its tags, without comments and without the white space that
+/// tags take away. The last token is `end`. Throws BadText.
+std::vector<JinjaToken> read_jinja_tokens(std::string_view text);
+
 /// Throws BadText with the line.
-[[noreturn]] void not_understood(int line, const std::string& what);
+template <class... Args>
+[[noreturn]] void not_understood(int line, fmt::format_string<Args...> format, Args&&... args) {
+  throw BadText(fmt::format("line {}: {}", line, fmt::format(format, std::forward<Args>(args)...)));
+}
 
 }  // namespace sheaf

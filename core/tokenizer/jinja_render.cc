@@ -27,27 +27,24 @@ JinjaRun::JinjaRun(const JinjaInputs& inputs) : steps_left_(kMostSteps), bytes_l
   if (inputs.enable_thinking) assign("enable_thinking", *inputs.enable_thinking);
 }
 
-std::string JinjaRun::render(const JinjaNode& root) {
-  print(root);
-  return std::move(out_);
-}
-
 void JinjaRun::spend(size_t steps) {
   if (steps > steps_left_) throw BadText(fmt::format("it takes more than {} steps", kMostSteps));
   steps_left_ -= steps;
 }
 
-JinjaValue JinjaRun::made(std::string text) {
+void JinjaRun::spend_bytes(std::string_view text) {
   if (text.size() > bytes_left_)
     throw BadText(fmt::format("it makes more than {} MB of text", kMostBytes >> 20));
   bytes_left_ -= text.size();
+}
+
+JinjaValue JinjaRun::made(std::string text) {
+  spend_bytes(text);
   return jinja_text(std::move(text));
 }
 
 void JinjaRun::write(std::string_view text) {
-  if (text.size() > bytes_left_)
-    throw BadText(fmt::format("it makes more than {} MB of text", kMostBytes >> 20));
-  bytes_left_ -= text.size();
+  spend_bytes(text);
   out_ += text;
 }
 
@@ -58,7 +55,7 @@ void JinjaRun::print(const JinjaNode& node) {
       for (const JinjaNodePtr& part : node.parts) print(*part);
       return;
     case JinjaNode::Kind::text:
-      return write(*as_text(node.value));
+      return write(*node.value.text());
     case JinjaNode::Kind::print:
       return write(shown(node, evaluate(*node.parts[0])));
     case JinjaNode::Kind::set:
@@ -86,31 +83,29 @@ void JinjaRun::print(const JinjaNode& node) {
 void JinjaRun::print_branch(const JinjaNode& node) {
   size_t i = 0;
   for (; i + 1 < node.parts.size(); i += 2)
-    if (is_true(evaluate(*node.parts[i]))) return print(*node.parts[i + 1]);
+    if (evaluate(*node.parts[i]).is_true()) return print(*node.parts[i + 1]);
   if (i < node.parts.size()) print(*node.parts[i]);
 }
 
 void JinjaRun::set_field(const JinjaNode& node) {
   const JinjaValue space = look_up(node.name);
-  if (!is_namespace(space))
-    not_understood(node.line, fmt::format("\"{}\" is set but was not made by namespace()", node.name));
+  if (!space.space()) not_understood(node.line, "\"{}\" is set but was not made by namespace()", node.name);
   JinjaValue value = evaluate(*node.parts[0]);
-  if (is_namespace(value)) not_understood(node.line, "a namespace inside of another value is not supported");
-  std::get<std::shared_ptr<JinjaSpace>>(space)->fields.insert_or_assign(*as_text(node.value),
-                                                                        std::move(value));
+  if (value.space()) not_understood(node.line, "a namespace inside of another value is not supported");
+  space.space()->fields.insert_or_assign(*node.value.text(), std::move(value));
 }
 
 JinjaRun::Values JinjaRun::items(const JinjaNode& node, const JinjaValue& value) {
-  if (is_undefined(value)) return {};
+  if (value.is_undefined()) return {};
   Values out;
-  if (const JinjaList* list = as_list(value)) {
+  if (const JinjaList* list = value.list()) {
     spend(list->items.size());
     out = list->items;
-  } else if (const JinjaMap* map = as_map(value)) {
+  } else if (const JinjaMap* map = value.map()) {
     spend(map->entries.size());
     for (const auto& entry : map->entries) out.push_back(made(entry.first));
   } else {
-    not_understood(node.line, fmt::format("a loop goes through {}, but it needs a list", kind_name(value)));
+    not_understood(node.line, "a loop goes through {}, but it needs a list", value.kind_name());
   }
   return out;
 }
@@ -119,7 +114,7 @@ void JinjaRun::print_loop(const JinjaNode& node) {
   Values all = items(node, evaluate(*node.parts[0]));
   const auto name_items = [&](const JinjaValue& item) {
     if (node.names.size() == 1) return assign(node.names[0], item);
-    const JinjaList* list = as_list(item);
+    const JinjaList* list = item.list();
     if (!list || list->items.size() != node.names.size())
       not_understood(node.line, "an item of a loop does not have as many parts as the loop has names");
     for (size_t i = 0; i < node.names.size(); ++i) assign(node.names[i], list->items[i]);
@@ -130,7 +125,7 @@ void JinjaRun::print_loop(const JinjaNode& node) {
       spend(1);
       scopes_.emplace_back();
       name_items(item);
-      const bool keep = is_true(evaluate(*condition));
+      const bool keep = evaluate(*condition).is_true();
       scopes_.pop_back();
       if (keep) wanted.push_back(std::move(item));
     }

@@ -13,7 +13,10 @@ namespace sheaf {
 class JinjaRun {
  public:
   explicit JinjaRun(const JinjaInputs& inputs);
-  std::string render(const JinjaNode& root);
+  std::string render(const JinjaNode& root) {
+    print(root);
+    return std::move(out_);
+  }
 
  private:
   using Values = std::vector<JinjaValue>;
@@ -40,23 +43,21 @@ class JinjaRun {
   // Expressions (jinja_evaluate.cc).
   JinjaValue evaluate(const JinjaNode& node);
   JinjaValue look_up(const std::string& name) const;
-  JinjaValue attribute(const JinjaNode& node, const JinjaValue& object) const;
   JinjaValue index(const JinjaNode& node, const JinjaValue& object, const JinjaValue& key);
   JinjaValue slice(const JinjaNode& node);
   JinjaValue make_map(const JinjaNode& node);
   Arguments arguments(const JinjaNode& node, size_t first);
 
-  // Operators (jinja_operators.cc).
+  // Operators (jinja_evaluate.cc).
   JinjaValue binary(const JinjaNode& node);
-  JinjaValue arithmetic(const JinjaNode& node, int64_t a, int64_t b) const;
-  bool ordered(const JinjaNode& node, const JinjaValue& a, const JinjaValue& b) const;
   bool equal(const JinjaValue& a, const JinjaValue& b);
   bool contains(const JinjaNode& node, const JinjaValue& all, const JinjaValue& one);
 
-  // What has a name (jinja_functions.cc, jinja_filters.cc).
+  // What has a name (jinja_functions.cc).
   JinjaValue call(const JinjaNode& node);
   JinjaValue method(const JinjaNode& node);
-  JinjaValue text_method(const JinjaNode& node, const std::string& text, const Arguments& given);
+  JinjaValue text_method(const JinjaNode& node, std::string_view name, const std::string& text,
+                         const Arguments& given);
   JinjaValue map_method(const JinjaNode& node, const JinjaMap& map, const Arguments& given);
   JinjaValue filter(const JinjaNode& node);
   JinjaValue join(const JinjaNode& node, const JinjaValue& object, const Arguments& given);
@@ -75,6 +76,7 @@ class JinjaRun {
   void spend(size_t steps);
   /// Before looking for one text in another.
   void spend_search(std::string_view in, std::string_view what) { spend(1 + in.size() * what.size() / 1024); }
+  void spend_bytes(std::string_view text);
   JinjaValue made(std::string text);
 
   std::vector<Scope> scopes_{1};
@@ -83,8 +85,5 @@ class JinjaRun {
 };
 
 bool is_ascii(std::string_view text);
-
-/// Without the characters of `which` at the ends asked for.
-std::string strip_text(std::string_view text, std::string_view which, bool left, bool right);
 
 }  // namespace sheaf

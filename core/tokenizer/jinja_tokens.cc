@@ -1,8 +1,6 @@
-#include "core/tokenizer/jinja_tokens.h"
-
 #include <algorithm>
+#include <charconv>
 
-#include "core/base/error.h"
 #include "core/text/utf8.h"
 #include "core/tokenizer/jinja_node.h"
 
@@ -27,11 +25,9 @@ class JinjaLexer {
       throw BadText(fmt::format("it has more than {} KB", kMostTemplateBytes >> 10));
     if (valid_prefix(text) != text.size()) throw BadText("it is not UTF-8");
     for (size_t i = 0; i < text.size(); ++i) {
-      if (text[i] == '\r') {
-        if (i + 1 == text.size() || text[i + 1] != '\n') text_ += '\n';
-        continue;
-      }
-      text_ += text[i];
+      const bool line_end = text[i] == '\r';
+      if (line_end && text.substr(i + 1).starts_with('\n')) continue;
+      text_ += line_end ? '\n' : text[i];
     }
     if (text_.ends_with('\n')) text_.pop_back();
   }
@@ -57,14 +53,12 @@ class JinjaLexer {
 
   /// Text up to the next tag, and the tag.
   void read_text() {
-    size_t open = at_;
-    do {
-      open = text_.find('{', open);
-      if (open == std::string::npos || open + 1 >= text_.size()) break;
-      if (const char c = text_[open + 1]; c == '{' || c == '%' || c == '#') break;
-      ++open;
-    } while (true);
-    if (open == std::string::npos || open + 1 >= text_.size()) {
+    const auto opens_tag = [this](size_t at) {
+      return at + 1 < text_.size() && std::string_view("{%#").find(text_[at + 1]) != std::string_view::npos;
+    };
+    size_t open = text_.find('{', at_);
+    while (open != std::string::npos && !opens_tag(open)) open = text_.find('{', open + 1);
+    if (open == std::string::npos) {
       add(JinjaToken::Kind::text, std::string(rest()));
       skip(rest().size());
       return;
@@ -95,12 +89,12 @@ class JinjaLexer {
   }
 
   /// Behind the two characters that close a tag: the white space that it takes away.
-  void end_tag(char sign, bool block) {
+  void end_tag(char sign, bool is_block) {
     skip(2);
     const size_t from = at_;
     if (sign == '-')
       skip(std::min(rest().find_first_not_of(kJinjaBlanks), rest().size()));
-    else if (block && sign != '+' && here("\n"))
+    else if (is_block && sign != '+' && here("\n"))
       skip(1);
     line_starts_ = at_ > from && text_[at_ - 1] == '\n';
   }
@@ -133,7 +127,7 @@ class JinjaLexer {
         const std::string& symbol = tokens_.back().text;
         if (symbol == "(" || symbol == "[" || symbol == "{") ++open;
         if (symbol == ")" || symbol == "]" || symbol == "}") --open;
-        if (open < 0) not_understood(line_, fmt::format("\"{}\" closes nothing", symbol));
+        if (open < 0) not_understood(line_, "\"{}\" closes nothing", symbol);
       }
     }
   }
@@ -150,12 +144,10 @@ class JinjaLexer {
   }
 
   void read_integer() {
+    const size_t size = std::min(rest().find_first_not_of("0123456789"), rest().size());
+    if (size > 18) not_understood(line_, "a number is too large");
     int64_t number = 0;
-    size_t size = 0;
-    for (; size < rest().size() && is_decimal(rest()[size]); ++size) {
-      if (size == 18) not_understood(line_, "a number is too large");
-      number = number * 10 + (rest()[size] - '0');
-    }
+    std::from_chars(rest().data(), rest().data() + size, number);
     add(JinjaToken::Kind::integer, {}, number);
     skip(size);
   }
@@ -185,19 +177,17 @@ class JinjaLexer {
     }
     if (c == '\n') return at;
     const size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
-    if (c == 'N' || is_decimal(c)) not_understood(line_, fmt::format("the escape \\{} is not supported", c));
+    if (c == 'N' || is_decimal(c)) not_understood(line_, "the escape \\{} is not supported", c);
     if (digits == 0) {
       out += '\\';
       out += c;
       return at;
     }
     uint32_t point = 0;
-    for (size_t i = 1; i <= digits; ++i) {
-      constexpr std::string_view hex = "0123456789abcdefABCDEF";
-      const size_t digit = at + i < text_.size() ? hex.find(text_[at + i]) : hex.npos;
-      if (digit == hex.npos) not_understood(line_, fmt::format("the escape \\{} is cut", c));
-      point = point << 4 | static_cast<uint32_t>(digit < 16 ? digit : digit - 6);
-    }
+    const char* first = text_.data() + at + 1;
+    const char* end = first + std::min(digits, text_.size() - at - 1);
+    if (const auto read = std::from_chars(first, end, point, 16); read.ptr != first + digits)
+      not_understood(line_, "the escape \\{} is cut", c);
     if (point > 0x10FFFF || (point >= 0xD800 && point < 0xE000))
       not_understood(line_, "an escape is not a character");
     append_utf8(point, out);
@@ -212,10 +202,6 @@ class JinjaLexer {
 };
 
 }  // namespace
-
-void not_understood(int line, const std::string& what) {
-  throw BadText(fmt::format("line {}: {}", line, what));
-}
 
 std::vector<JinjaToken> read_jinja_tokens(std::string_view text) {
   return JinjaLexer(text).read();

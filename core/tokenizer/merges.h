@@ -3,8 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/base/token.h"
-#include "core/tokenizer/hash_seed.h"
+#include "core/tokenizer/vocabulary.h"
 
 namespace sheaf {
 

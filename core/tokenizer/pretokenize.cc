@@ -8,6 +8,8 @@
 namespace sheaf {
 namespace {
 
+using enum CharClass::Flag;
+
 // A place in valid text: the class of the code point there and its length; past the end, class 0 and length
 // 0.
 struct Here {
@@ -180,9 +182,14 @@ const char* next_cased(const Scan& s, const char* p) {
 
 // A run of members, or of non-members, in turn.
 template <class Member>
-const char* next_run(const Scan& s, const char* p, Member member) {
+const char* next_in_turn(const Scan& s, const char* p, Member member) {
   const bool inside = member(s.at(p));
   return s.run(p, [&](Here h) { return member(h) == inside; });
+}
+
+template <uint8_t cls>
+const char* next_run(const Scan& s, const char* p) {
+  return next_in_turn(s, p, [](Here h) { return (h.cls & cls) != 0; });
 }
 
 template <uint8_t cls>
@@ -204,15 +211,16 @@ const char* next_triple(const Scan& s, const char* p) {
 
 template <bool backtick>
 const char* next_punct(const Scan& s, const char* p) {
-  return next_run(s, p, [](Here h) {
+  return next_in_turn(s, p, [](Here h) {
     const uint32_t c = h.point;
     return (h.cls & is_punct) || c == '$' || c == '+' || c == '<' || c == '=' || c == '>' || c == '^' ||
            c == '~' || c == '|' || (backtick && c == '`');
   });
 }
 
-template <class Next>
-void cut(std::string_view text, const std::vector<size_t>& before, std::vector<size_t>& ends, Next next) {
+// `next` as a template argument is inlined into its loop.
+template <const char* (*next)(const Scan& s, const char* p)>
+void cut(std::string_view text, const std::vector<size_t>& before, std::vector<size_t>& ends) {
   const uint8_t* classes = char_classes();
   size_t begin = 0;
   for (const size_t end : before) {
@@ -227,37 +235,31 @@ void cut(std::string_view text, const std::vector<size_t>& before, std::vector<s
 
 void cut_by(CutRule rule, std::string_view text, const std::vector<size_t>& before,
             std::vector<size_t>& ends) {
-  const auto by = [&](auto next) { cut(text, before, ends, next); };
-  // Lambdas rather than function pointers, so that each scanner is inlined into its loop.
   switch (rule) {
     case CutRule::gpt2:
-      return by([](const Scan& s, const char* p) { return next_gpt2(s, p); });
+      return cut<next_gpt2>(text, before, ends);
     case CutRule::cl100k:
-      return by([](const Scan& s, const char* p) { return next_cl100k<3>(s, p); });
+      return cut<next_cl100k<3>>(text, before, ends);
     case CutRule::qwen2:
-      return by([](const Scan& s, const char* p) { return next_cl100k<1>(s, p); });
+      return cut<next_cl100k<1>>(text, before, ends);
     case CutRule::tekken:
-      return by([](const Scan& s, const char* p) { return next_cased<1, false>(s, p); });
+      return cut<next_cased<1, false>>(text, before, ends);
     case CutRule::o200k:
-      return by([](const Scan& s, const char* p) { return next_cased<3, true>(s, p); });
+      return cut<next_cased<3, true>>(text, before, ends);
     case CutRule::digits_each:
-      return by([](const Scan& s, const char* p) { return next_each<is_digit>(s, p); });
+      return cut<next_each<is_digit>>(text, before, ends);
     case CutRule::number_each:
-      return by([](const Scan& s, const char* p) { return next_each<is_number>(s, p); });
+      return cut<next_each<is_number>>(text, before, ends);
     case CutRule::digits_run:
-      return by([](const Scan& s, const char* p) {
-        return next_run(s, p, [](Here h) { return (h.cls & is_digit) != 0; });
-      });
+      return cut<next_run<is_digit>>(text, before, ends);
     case CutRule::number_run:
-      return by([](const Scan& s, const char* p) {
-        return next_run(s, p, [](Here h) { return (h.cls & is_number) != 0; });
-      });
+      return cut<next_run<is_number>>(text, before, ends);
     case CutRule::ascii_triples:
-      return by([](const Scan& s, const char* p) { return next_triple(s, p); });
+      return cut<next_triple>(text, before, ends);
     case CutRule::punct:
-      return by([](const Scan& s, const char* p) { return next_punct<false>(s, p); });
+      return cut<next_punct<false>>(text, before, ends);
     case CutRule::punct_falcon:
-      return by([](const Scan& s, const char* p) { return next_punct<true>(s, p); });
+      return cut<next_punct<true>>(text, before, ends);
   }
 }
 
@@ -267,7 +269,7 @@ void PreTokenizer::split(std::string_view text, std::vector<size_t>& ends, std::
   ends.clear();
   if (text.empty()) return;
   ends.push_back(text.size());
-  for (const CutRule rule : rules_) {
+  for (const CutRule rule : rules) {
     std::swap(ends, spare);
     ends.clear();
     cut_by(rule, text, spare, ends);

@@ -25,21 +25,12 @@ enum class CutRule {
 };
 
 /// Cuts text by one rule after the other, each within the words of the one before.
-class PreTokenizer {
- public:
-  PreTokenizer() = default;
-  PreTokenizer(std::string name, std::vector<CutRule> rules)
-      : name_(std::move(name)), rules_(std::move(rules)) {}
+struct PreTokenizer {
+  std::string name;
+  std::vector<CutRule> rules;  ///< none: the text is one word
 
   /// Fills `ends` with where each word of `text` (valid UTF-8) ends; `spare` is working space.
   void split(std::string_view text, std::vector<size_t>& ends, std::vector<size_t>& spare) const;
-
-  const std::string& name() const { return name_; }
-  const std::vector<CutRule>& rules() const { return rules_; }
-
- private:
-  std::string name_;
-  std::vector<CutRule> rules_;  // none: the text is one word
 };
 
 /// The rule for a tokenizer.json Split pattern; refuses an unknown one, naming `source` and listing the

@@ -1,5 +1,6 @@
-#include <array>
-#include <utility>
+#include <algorithm>
+#include <fmt/ranges.h>
+#include <ranges>
 
 #include "core/base/error.h"
 #include "core/tokenizer/pretokenize.h"
@@ -8,7 +9,7 @@ namespace sheaf {
 namespace {
 
 struct KnownRegex {
-  const char* name;
+  std::string_view name;
   CutRule rule;
   std::string_view regex;
 };
@@ -63,28 +64,20 @@ const std::vector<KnownPre>& known_pres() {
 }  // namespace
 
 CutRule rule_of_regex(std::string_view regex, std::string_view source) {
-  std::string names;
-  for (const KnownRegex& known : known_regexes) {
-    if (known.regex == regex) return known.rule;
-    if (!names.empty()) names += ", ";
-    names += known.name;
-  }
-  refuse("{}: the pre-tokenizer pattern \"{}\" is not supported (supported: those of {})", source,
-         regex.substr(0, 400), names);
+  const auto* found = std::ranges::find(known_regexes, regex, &KnownRegex::regex);
+  if (found == std::end(known_regexes))
+    refuse("{}: the pre-tokenizer pattern \"{}\" is not supported (supported: those of {})", source,
+           regex.substr(0, 400), fmt::join(std::views::transform(known_regexes, &KnownRegex::name), ", "));
+  return found->rule;
 }
 
 GgufPre pre_of_gguf(std::string_view pre, std::string_view source) {
-  std::string names;
-  for (const KnownPre& known : known_pres()) {
-    if (known.name == pre) {
-      const bool nfc = pre == "qwen2" || pre == "qwen3" || pre == "deepseek-r1-qwen";
-      return {PreTokenizer(std::string(pre), known.rules), known.whole_words_first, nfc};
-    }
-    if (!names.empty()) names += ", ";
-    names += known.name;
-  }
-  refuse("{}: the pre-tokenizer \"{}\" (tokenizer.ggml.pre) is not supported (supported: {})", source,
-         pre.substr(0, 100), names);
+  const auto found = std::ranges::find(known_pres(), pre, &KnownPre::name);
+  if (found == known_pres().end())
+    refuse("{}: the pre-tokenizer \"{}\" (tokenizer.ggml.pre) is not supported (supported: {})", source,
+           pre.substr(0, 100), fmt::join(std::views::transform(known_pres(), &KnownPre::name), ", "));
+  const bool nfc = pre == "qwen2" || pre == "qwen3" || pre == "deepseek-r1-qwen";
+  return {{std::string(pre), found->rules}, found->whole_words_first, nfc};
 }
 
 }  // namespace sheaf

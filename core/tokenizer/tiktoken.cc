@@ -1,10 +1,9 @@
-#include "core/tokenizer/tiktoken.h"
-
 #include <charconv>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/tokenizer/byte_bpe.h"
+#include "core/tokenizer/read_tokenizer.h"
 
 namespace sheaf {
 namespace {
@@ -12,25 +11,15 @@ namespace {
 constexpr size_t longest_token = 1024;
 
 std::optional<std::string> decode_base64(std::string_view text) {
+  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;
   uint32_t bits = 0;
   int count = 0;
   while (text.ends_with('=')) text.remove_suffix(1);
   for (const char c : text) {
-    uint32_t value;
-    if (c >= 'A' && c <= 'Z')
-      value = static_cast<uint32_t>(c - 'A');
-    else if (c >= 'a' && c <= 'z')
-      value = static_cast<uint32_t>(c - 'a' + 26);
-    else if (c >= '0' && c <= '9')
-      value = static_cast<uint32_t>(c - '0' + 52);
-    else if (c == '+')
-      value = 62;
-    else if (c == '/')
-      value = 63;
-    else
-      return std::nullopt;
-    bits = bits << 6 | value;
+    const size_t value = digits.find(c);
+    if (value == digits.npos) return std::nullopt;
+    bits = bits << 6 | static_cast<uint32_t>(value);
     count += 6;
     if (count >= 8) {
       count -= 8;
@@ -67,22 +56,17 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-struct Special {
-  std::string content;
-  TokenId id;
-};
-
-std::vector<Special> llama3_special() {
+std::vector<AddedToken> llama3_special() {
   constexpr TokenId base = 128000;
-  std::vector<Special> all = {{"<|begin_of_text|>", base},
-                              {"<|end_of_text|>", base + 1},
-                              {"<|start_header_id|>", base + 6},
-                              {"<|end_header_id|>", base + 7},
-                              {"<|eot_id|>", base + 9},
-                              // Llama 3.1 gave names to three reserved tokens; both names are read.
-                              {"<|finetune_right_pad_id|>", base + 4},
-                              {"<|eom_id|>", base + 8},
-                              {"<|python_tag|>", base + 10}};
+  std::vector<AddedToken> all = {{"<|begin_of_text|>", base},
+                                 {"<|end_of_text|>", base + 1},
+                                 {"<|start_header_id|>", base + 6},
+                                 {"<|end_header_id|>", base + 7},
+                                 {"<|eot_id|>", base + 9},
+                                 // Llama 3.1 gave names to three reserved tokens; both names are read.
+                                 {"<|finetune_right_pad_id|>", base + 4},
+                                 {"<|eom_id|>", base + 8},
+                                 {"<|python_tag|>", base + 10}};
   int reserved = 0;
   for (TokenId id = base + 2; id < base + 256; ++id)
     if (id != base + 6 && id != base + 7 && id != base + 9)
@@ -90,7 +74,7 @@ std::vector<Special> llama3_special() {
   return all;
 }
 
-std::vector<Special> special_of(size_t ranks) {
+std::vector<AddedToken> special_of(size_t ranks) {
   if (ranks == 128000) return llama3_special();
   if (ranks == 100256)
     return {{"<|endoftext|>", 100257},
@@ -130,9 +114,9 @@ std::unique_ptr<SplittingTokenizer> read_tiktoken(std::string_view text, const s
   if (highest >= static_cast<int64_t>(lines.size()) * 2 + 1024)
     refuse("{}: rank {} is too large for {} tokens", source, highest, lines.size());
 
-  const std::vector<Special> special = special_of(lines.size());
+  const std::vector<AddedToken> special = special_of(lines.size());
   TokenId last = static_cast<TokenId>(highest);
-  for (const Special& s : special) last = std::max(last, s.id);
+  for (const AddedToken& s : special) last = std::max(last, s.id);
 
   ByteBpeParts parts;
   Vocabulary& vocabulary = parts.vocabulary;
@@ -155,14 +139,15 @@ std::unique_ptr<SplittingTokenizer> read_tiktoken(std::string_view text, const s
       if (right >= 0) parts.merges.add(left, right, static_cast<uint32_t>(id), id);
     }
   }
-  for (const Special& s : special) {
+  for (const AddedToken& s : special) {
     if (vocabulary.bytes(s.id).empty() || s.content.starts_with("<|reserved"))
       vocabulary.set(s.id, s.content, false);
-    parts.added.add({s.content, s.id});
+    parts.added.add(s);
   }
-  parts.words = lines.size() == 199998
-                    ? PreTokenizer("o200k", {CutRule::o200k})
-                    : PreTokenizer(lines.size() == 128000 ? "llama3" : "cl100k", {CutRule::cl100k});
+  if (lines.size() == 199998)
+    parts.words = {"o200k", {CutRule::o200k}};
+  else
+    parts.words = {lines.size() == 128000 ? "llama3" : "cl100k", {CutRule::cl100k}};
   parts.whole_words_first = true;
   auto tokenizer = std::make_unique<ByteBpe>(std::move(parts));
   tokenizer->bos = tokenizer->find("<|begin_of_text|>");

@@ -61,11 +61,25 @@ class Tokenizer {
   /// What stands before a run of text.
   enum class Before : uint8_t { nothing, special, text };
 
+  /// Appends the ids of `spans`, and calls `encode_gap` for the text before, between and after them.
+  template <class EncodeGap>
+  static void encode_around(std::string_view text, std::span<const SpecialSpan> spans, Before before,
+                            Tokens& out, EncodeGap encode_gap) {
+    size_t at = 0;
+    for (const SpecialSpan& span : spans) {
+      if (span.begin > at) encode_gap(text.substr(at, span.begin - at), before);
+      out.push_back(span.id);
+      at = span.end;
+      before = Before::special;
+    }
+    if (at < text.size()) encode_gap(text.substr(at), before);
+  }
+
   /// Appends the special tokens spelled out in text[begin, end).
-  virtual void find_special(std::string_view text, size_t begin, size_t end,
-                            std::vector<SpecialSpan>& out) const;
+  virtual void find_special(std::string_view, size_t /*begin*/, size_t /*end*/,
+                            std::vector<SpecialSpan>& /*out*/) const {}
   /// Appends the ids of a run of text, in which no special token is looked for.
-  virtual void encode_run(std::string_view run, Before before, Tokens& out) const;
+  virtual void encode_run(std::string_view run, Before, Tokens& out) const { encode(run, false, out); }
 };
 
 }  // namespace sheaf

@@ -1,12 +1,12 @@
-#include "core/tokenizer/tokenizer_json.h"
-
 #include <algorithm>
+#include <map>
 
 #include "core/base/error.h"
 #include "core/text/json_reader.h"
 #include "core/text/utf8.h"
 #include "core/tokenizer/byte_bpe.h"
 #include "core/tokenizer/char_bpe.h"
+#include "core/tokenizer/read_tokenizer.h"
 #include "core/tokenizer/tokenizer_json_reader.h"
 
 namespace sheaf {
@@ -107,13 +107,11 @@ class Builder {
 
   void read_split(const json& step) {
     const json& pattern = member(step, "pattern");
-    const std::string regex = text_of(pattern, "Regex");
-    if (regex.empty() && text_of(pattern, "String") == " " &&
-        text_of(step, "behavior") == "MergedWithPrevious" && !flag_of(step, "invert"))
+    const std::string regex = text_of(pattern, "Regex"), behavior = text_of(step, "behavior");
+    const bool invert = flag_of(step, "invert");
+    if (regex.empty() && text_of(pattern, "String") == " " && behavior == "MergedWithPrevious" && !invert)
       return;  // Gemma's: changes nothing once spaces have been replaced
     // Every known pattern matches all of a text, so matches isolated and gaps removed are the same thing.
-    const std::string behavior = text_of(step, "behavior");
-    const bool invert = flag_of(step, "invert");
     if (!(behavior == "Isolated" || (behavior == "Removed" && invert)))
       refuse("{}: Split with behavior \"{}\" is not supported", source_, behavior);
     const CutRule rule = rule_of_regex(regex, source_);
@@ -125,13 +123,12 @@ class Builder {
   }
 
   std::string rule_names() const {
-    if (rules_ == std::vector{CutRule::gpt2}) return "gpt-2";
-    if (rules_ == std::vector{CutRule::cl100k}) return "cl100k";
-    if (rules_ == std::vector{CutRule::qwen2}) return "qwen2";
-    if (rules_ == std::vector{CutRule::tekken}) return "tekken";
-    if (rules_ == std::vector{CutRule::o200k}) return "o200k";
-    if (rules_ == std::vector{CutRule::digits_each, CutRule::gpt2}) return "smollm";
-    return "its own cuts";
+    using enum CutRule;
+    static const std::map<std::vector<CutRule>, std::string> names = {
+        {{gpt2}, "gpt-2"},    {{cl100k}, "cl100k"}, {{qwen2}, "qwen2"},
+        {{tekken}, "tekken"}, {{o200k}, "o200k"},   {{digits_each, gpt2}, "smollm"}};
+    const auto found = names.find(rules_);
+    return found == names.end() ? "its own cuts" : found->second;
   }
 
   bool reads_nfc() {
@@ -144,21 +141,6 @@ class Builder {
     return nfc;
   }
 
-  // Fills `merges` by way of `id_of`, which finds a token by its spelling in the file.
-  template <class IdOf>
-  void read_merges(Merges& merges, IdOf id_of) {
-    merges.reserve(file_.merges.size() / 2);
-    std::string joined;
-    for (size_t i = 0; i + 1 < file_.merges.size(); i += 2) {
-      const std::string &left = file_.merges[i], &right = file_.merges[i + 1];
-      joined.assign(left).append(right);
-      const TokenId a = id_of(left), b = id_of(right), c = id_of(joined);
-      if (a < 0 || b < 0 || c < 0)
-        refuse("{}: merge {} makes or uses a token that is not in the vocabulary", source_, i / 2);
-      merges.add(a, b, static_cast<uint32_t>(i / 2), c);
-    }
-  }
-
   std::optional<TokenId> unknown_of(const json& model) const {
     const std::string name = text_of(model, "unk_token");
     if (name.empty()) return std::nullopt;
@@ -167,17 +149,30 @@ class Builder {
     refuse("{}: the unknown token \"{}\" is not in the vocabulary", source_, name);
   }
 
-  void put_added(Vocabulary& vocabulary, AddedTokens& added) const {
+  /// Fills the merges by way of `id_of`, which finds a token by its spelling in the file, and adds the added
+  /// tokens.
+  template <class Parts, class IdOf>
+  void read_tables(Parts& parts, IdOf id_of) const {
+    parts.merges.reserve(file_.merges.size() / 2);
+    std::string joined;
+    for (size_t i = 0; i + 1 < file_.merges.size(); i += 2) {
+      const std::string &left = file_.merges[i], &right = file_.merges[i + 1];
+      joined.assign(left).append(right);
+      const TokenId a = id_of(left), b = id_of(right), c = id_of(joined);
+      if (a < 0 || b < 0 || c < 0)
+        refuse("{}: merge {} makes or uses a token that is not in the vocabulary", source_, i / 2);
+      parts.merges.add(a, b, static_cast<uint32_t>(i / 2), c);
+    }
     for (const AddedToken& token : added_) {
-      vocabulary.set(token.id, token.content, false);
-      added.add(token);
+      parts.vocabulary.set(token.id, token.content, false);
+      parts.added.add(token);
     }
   }
 
   std::unique_ptr<SplittingTokenizer> build_byte_level(const json& model) {
     ByteBpeParts parts;
     parts.nfc = reads_nfc();
-    parts.words = PreTokenizer(rule_names(), rules_);
+    parts.words = {rule_names(), rules_};
     parts.space_in_front = space_in_front_;
     parts.whole_words_first = flag_of(model, "ignore_merges");
     parts.unknown = unknown_of(model);
@@ -192,11 +187,10 @@ class Builder {
       parts.vocabulary.set(static_cast<TokenId>(id), findable ? std::move(*bytes) : std::string(word),
                            findable);
     }
-    read_merges(parts.merges, [&](const std::string& spelling) {
+    read_tables(parts, [&](const std::string& spelling) {
       const auto bytes = bytes_of_spelling(spelling);
       return bytes ? parts.vocabulary.find_id(*bytes) : -1;
     });
-    put_added(parts.vocabulary, parts.added);
     return std::make_unique<ByteBpe>(std::move(parts));
   }
 
@@ -242,8 +236,8 @@ class Builder {
     parts.name = "BPE over characters";
     parts.unknown = unknown_of(model);
     parts.fuse_unknown = flag_of(model, "fuse_unk");
-    parts.vocabulary.resize(count_);
     parts.tokens = static_cast<int32_t>(count_);
+    parts.vocabulary.resize(count_);
     for (const auto& [word, id] : file_.vocabulary) {
       const auto token = static_cast<TokenId>(id);
       const int byte = fallback ? byte_of_spelling(word) : -1;
@@ -255,10 +249,9 @@ class Builder {
         parts.vocabulary.set(token, raw_space ? word : spaces_from_blocks(word), !raw_space);
       }
     }
-    read_merges(parts.merges, [&](const std::string& spelling) {
+    read_tables(parts, [&](const std::string& spelling) {
       return parts.vocabulary.find_id(spaces_from_blocks(spelling));
     });
-    put_added(parts.vocabulary, parts.added);
     return std::make_unique<CharBpe>(std::move(parts));
   }
 
@@ -300,18 +293,14 @@ void read_config(SplittingTokenizer& tokenizer, const json& file, std::string_vi
     tokenizer.starts_with_bos =
         flag_of(config, "add_bos_token", tokenizer.starts_with_bos) && tokenizer.bos.has_value();
   }
-  if (!tokenizer.eos) {
-    for (const char* name : {"<|end_of_text|>", "<|endoftext|>", "</s>", "<|im_end|>"}) {
-      const auto id = tokenizer.find(name);
-      if (!id || !tokenizer.is_special(*id)) continue;
-      tokenizer.eos = id;
-      break;
-    }
-  }
-  if (!tokenizer.bos) {
-    for (const char* name : {"<|begin_of_text|>", "<s>"})
-      if (const auto id = tokenizer.find(name); id && tokenizer.is_special(*id)) tokenizer.bos = id;
-  }
+  const auto first_special = [&](std::initializer_list<const char*> names) -> std::optional<TokenId> {
+    for (const char* name : names)
+      if (const auto id = tokenizer.find(name); id && tokenizer.is_special(*id)) return id;
+    return std::nullopt;
+  };
+  if (!tokenizer.eos)
+    tokenizer.eos = first_special({"<|end_of_text|>", "<|endoftext|>", "</s>", "<|im_end|>"});
+  if (!tokenizer.bos) tokenizer.bos = first_special({"<s>", "<|begin_of_text|>"});
   tokenizer.collect_end_tokens();
 }
 

@@ -1,6 +1,19 @@
 #include "core/tokenizer/vocabulary.h"
 
+#include <chrono>
+
+#include "core/base/random_stream.h"
+
 namespace sheaf {
+
+uint64_t hash_seed() {
+  // Where the program and its stack lie differs, too.
+  static const int place = 0;
+  static const uint64_t seed =
+      mix(reinterpret_cast<uintptr_t>(&place),
+          static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()));
+  return seed;
+}
 
 void Vocabulary::resize(size_t count) {
   bytes_.resize(count);
@@ -36,11 +49,6 @@ TokenId Vocabulary::find_id(std::string_view bytes) const {
   for (size_t slot = hash_bytes(bytes, seed_) & mask; slots_[slot] >= 0; slot = (slot + 1) & mask)
     if (this->bytes(slots_[slot]) == bytes) return slots_[slot];
   return -1;
-}
-
-std::optional<TokenId> Vocabulary::find(std::string_view bytes) const {
-  const TokenId id = find_id(bytes);
-  return id < 0 ? std::nullopt : std::optional(id);
 }
 
 }  // namespace sheaf

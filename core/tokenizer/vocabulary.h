@@ -1,15 +1,17 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/token.h"
-#include "core/tokenizer/hash_seed.h"
 
 namespace sheaf {
+
+/// A number that differs from process to process, for hashes of what a file holds: nobody can write a file
+/// whose entries all fall on one place. No result depends on it.
+uint64_t hash_seed();
 
 inline uint64_t hash_bytes(std::string_view text, uint64_t seed = 0x9E3779B97F4A7C15u) {
   uint64_t h = seed ^ text.size();
@@ -41,12 +43,11 @@ class Vocabulary {
 
   /// Makes room for ids below `count`; those not set are holes.
   void resize(size_t count);
-  /// Gives `id` its bytes. Where `findable`, find() gives `id` for them, unless an earlier token has them
+  /// Gives `id` its bytes. Where `findable`, find_id() gives `id` for them, unless an earlier token has them
   /// already.
   void set(TokenId id, std::string bytes, bool findable);
 
-  std::optional<TokenId> find(std::string_view bytes) const;
-  /// -1 where there is none.
+  /// The token of some bytes, or -1.
   TokenId find_id(std::string_view bytes) const;
 
   int32_t size() const { return static_cast<int32_t>(bytes_.size()); }

@@ -15,7 +15,26 @@ namespace sheaf {
 /// Remembers the ids of short words; a word that falls on another's place replaces it.
 class WordCache {
  public:
-  /// Empty where the word is not known.
+  /// Appends the ids of `word`: the remembered ones, else those that `encode` appends.
+  template <class Encode>
+  void append(std::string_view word, Tokens& out, Encode encode) {
+    if (const auto known = find(word); !known.empty()) {
+      for (const TokenId id : known) out.push_back(id);
+      return;
+    }
+    const size_t first = out.size();
+    encode();
+    put(word, std::span(out).subspan(first));
+  }
+
+ private:
+  static constexpr size_t longest = 30, most_ids = 8, places = 1 << 14;
+  struct alignas(64) Entry {
+    uint8_t length = 0;
+    uint8_t count = 0;
+    std::array<char, longest> key;
+    std::array<TokenId, most_ids> ids;
+  };
   std::span<const TokenId> find(std::string_view word) const {
     if (word.size() > longest || word.empty()) return {};
     const Entry& e = entries_[place(word)];
@@ -30,15 +49,6 @@ class WordCache {
     std::memcpy(e.key.data(), word.data(), word.size());
     std::memcpy(e.ids.data(), ids.data(), ids.size_bytes());
   }
-
- private:
-  static constexpr size_t longest = 30, most_ids = 8, places = 1 << 14;
-  struct alignas(64) Entry {
-    uint8_t length = 0;
-    uint8_t count = 0;
-    std::array<char, longest> key;
-    std::array<TokenId, most_ids> ids;
-  };
   static size_t place(std::string_view word) { return hash_bytes(word) & (places - 1); }
 
   std::vector<Entry> entries_ = std::vector<Entry>(places);
@@ -48,30 +58,22 @@ class WordCache {
 template <class Scratch>
 class ScratchPool {
  public:
-  class Lease {
-   public:
-    explicit Lease(ScratchPool& pool) : pool_(pool) {
-      const std::lock_guard lock(pool.mutex_);
-      if (pool.free_.empty()) {
-        scratch_ = std::make_unique<Scratch>();
-      } else {
-        scratch_ = std::move(pool.free_.back());
-        pool.free_.pop_back();
+  /// Calls `use` with a working space that nobody else uses meanwhile.
+  template <class Use>
+  void lend(Use use) {
+    std::unique_ptr<Scratch> scratch;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        scratch = std::move(free_.back());
+        free_.pop_back();
       }
     }
-    ~Lease() {
-      const std::lock_guard lock(pool_.mutex_);
-      pool_.free_.push_back(std::move(scratch_));
-    }
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
-    Scratch& operator*() { return *scratch_; }
-    Scratch* operator->() { return scratch_.get(); }
-
-   private:
-    ScratchPool& pool_;
-    std::unique_ptr<Scratch> scratch_;
-  };
+    if (!scratch) scratch = std::make_unique<Scratch>();
+    use(*scratch);
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(scratch));
+  }
 
  private:
   std::mutex mutex_;

@@ -1,5 +1,4 @@
 #include <arm_neon.h>
-#include <cstddef>
 
 #include "cpu/kernels/int_neon.h"
 

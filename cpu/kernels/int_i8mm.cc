@@ -1,6 +1,4 @@
 #include <arm_neon.h>
-#include <cstddef>
-#include <type_traits>
 
 #include "cpu/kernels/int_i8mm_loop.h"
 #include "cpu/kernels/int_neon.h"
@@ -81,24 +79,16 @@ struct Sums {
   }
   [[gnu::always_inline]] void put_rows(const Added& out, int64_t rows, int64_t column,
                                        int64_t /*chunks*/) const {
-    each_quad(
-        rows, [&](auto r, auto q, auto first) __attribute__((always_inline)) {
-          const auto row = [&](const int32x4_t* sums) __attribute__((always_inline)) {
-            const int64x2_t left = vreinterpretq_s64_s32(sums[first]),
-                            right = vreinterpretq_s64_s32(sums[first + 1]);
-            return vreinterpretq_s32_s64(r % 2 == 0 ? vtrn1q_s64(left, right) : vtrn2q_s64(left, right));
-          };
-          put<Planes>(out, r, column + 4 * q, row(high), row(low));
-        });
-  }
-
-  /// Body(row, quad, first): columns 4 · quad … of a row are halves of sums `first` and `first` + 1.
-  template <class Body>
-  [[gnu::always_inline]] static void each_quad(int64_t rows, Body&& body) {
     unroll<2 * Pairs>([&](auto r) __attribute__((always_inline)) {
       if (r >= rows) return;
       unroll<Columns / 2>([&](auto q) __attribute__((always_inline)) {
-        body(r, q, std::integral_constant<int, r / 2 * Columns + 2 * q>{});
+        constexpr int kFirst = r / 2 * Columns + 2 * q;
+        const auto row = [&](const int32x4_t* sums) __attribute__((always_inline)) {
+          const int64x2_t left = vreinterpretq_s64_s32(sums[kFirst]),
+                          right = vreinterpretq_s64_s32(sums[kFirst + 1]);
+          return vreinterpretq_s32_s64(r % 2 == 0 ? vtrn1q_s64(left, right) : vtrn2q_s64(left, right));
+        };
+        put<Planes>(out, r, column + 4 * q, row(high), row(low));
       });
     });
   }

@@ -1,4 +1,3 @@
-#include <cstddef>
 
 #include "cpu/kernels/int_kernels.h"
 

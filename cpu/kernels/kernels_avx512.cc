@@ -1,14 +1,9 @@
-#include "cpu/kernels/gated_silu.h"
-#include "cpu/kernels/kernels.h"
-#include "cpu/kernels/rms_norm.h"
-#include "cpu/kernels/softmax.h"
-#include "cpu/kernels/weigh.h"
+#include "cpu/kernels/row_kernels.h"
 
 namespace sheaf {
 
 const Kernels& avx512_kernels() {
-  const auto [at_once, multiply] = avx512_multiply();
-  static const Kernels kernels{kInstructionSet, at_once, multiply, softmax, weigh, rms_norm, gated_silu};
+  static const Kernels kernels = make_kernels(avx512_multiply());
   return kernels;
 }
 

@@ -1,15 +1,18 @@
-#include "cpu/kernels/gated_silu.h"
-#include "cpu/kernels/kernels.h"
-#include "cpu/kernels/rms_norm.h"
-#include "cpu/kernels/softmax.h"
-#include "cpu/kernels/weigh.h"
+#include "cpu/kernels/row_kernels.h"
 
 namespace sheaf {
 
 const Kernels& base_kernels() {
-  const auto [at_once, multiply] = base_multiply();
-  static const Kernels kernels{kInstructionSet, at_once, multiply, softmax, weigh, rms_norm, gated_silu};
+  static const Kernels kernels = make_kernels(base_multiply());
   return kernels;
+}
+
+const Kernels& best_kernels() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return avx512_kernels();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2_kernels();
+#endif
+  return base_kernels();
 }
 
 }  // namespace sheaf

@@ -99,9 +99,9 @@ using InMemory __attribute__((vector_size(sizeof(Vec)), aligned(alignof(float)),
 }
 
 /// The sum of a panel's 16 lanes, always in the same order.
-[[gnu::always_inline]] inline float sum_lanes(const float (&lanes)[kPanel]) {
+[[gnu::always_inline]] inline float sum_lanes(const Vec (&lanes)[kPerPanel]) {
   float sums[kPanel];
-  for (int i = 0; i < kPanel; ++i) sums[i] = lanes[i];
+  unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) { store(sums + kLanes * v, lanes[v]); });
   for (int width = kPanel / 2; width > 0; width /= 2)
     for (int i = 0; i < width; ++i) sums[i] += sums[i + width];
   return sums[0];

@@ -28,7 +28,6 @@
 //
 // Work: 4 × D FLOPs a query and key; bytes: 4 × D a key and block, so 64 or 128 FLOP per byte read from L2.
 #include "cuda/attention/attention.h"
-#include "cuda/base/async_copies.h"
 #include "cuda/base/device_math.h"
 
 namespace sheaf::cuda {

@@ -3,7 +3,6 @@
 #include <cuda_runtime.h>
 
 #include "cuda/base/floats.h"
-#include "cuda/base/fp8.h"
 #include "cuda/base/heads.h"
 
 namespace sheaf::cuda {

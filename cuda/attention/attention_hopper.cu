@@ -9,8 +9,7 @@
 #include <stdexcept>
 
 #include "cuda/attention/hopper_consumer.h"
-#include "cuda/base/per_device.h"
-#include "cuda/base/tensor_map.h"
+#include "cuda/base/launch.h"
 
 namespace sheaf::cuda {
 namespace {
@@ -173,41 +172,28 @@ __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void att
 #endif
 }
 
-[[noreturn]] void refuse_map() {
-  throw std::runtime_error("CUDA: the driver refuses a map of the pool");
-}
-
 /// Boxes of `height` rows of `width` bytes of [kv_heads, rows, row_bytes].
-bool box_map(const void* tensor, const HeadLayout& layout, int64_t row_bytes, int64_t rows, int width,
-             int height, CUtensorMapSwizzle swizzle, CUtensorMap& map) {
+CUtensorMap box_map(const void* tensor, const HeadLayout& layout, int64_t row_bytes, int64_t rows, int width,
+                    int height, CUtensorMapSwizzle swizzle) {
   const auto bytes = static_cast<cuuint64_t>(row_bytes), count = static_cast<cuuint64_t>(rows);
-  const cuuint64_t sizes[3] = {bytes, count, static_cast<cuuint64_t>(layout.kv_heads)};
-  const cuuint64_t strides[2] = {bytes, bytes * count};
-  const cuuint32_t box[3] = {static_cast<cuuint32_t>(width), static_cast<cuuint32_t>(height), 1};
-  const cuuint32_t steps[3] = {1, 1, 1};
-  return tensor_map_encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 3, const_cast<void*>(tensor), sizes,
-                              strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-                              CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+  return tensor_map<3>(CU_TENSOR_MAP_DATA_TYPE_UINT8, tensor,
+                       {bytes, count, static_cast<cuuint64_t>(layout.kv_heads)}, {bytes, bytes * count},
+                       {static_cast<cuuint32_t>(width), static_cast<cuuint32_t>(height), 1}, swizzle,
+                       "the pool");
 }
 /// Pages of keys or values [kv_heads, slots, D], a line of columns at a time.
 template <class T, int D>
 CUtensorMap page_map(const T* tensor, const HeadLayout& layout) {
   using L = Lines<T, D>;
-  CUtensorMap map;
   const auto swizzle = L::kLine == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B;
-  if (!box_map(tensor, layout, L::kBytes, layout.slots, L::kLine, kPage, swizzle, map)) refuse_map();
-  return map;
+  return box_map(tensor, layout, L::kBytes, layout.slots, L::kLine, kPage, swizzle);
 }
 /// Pages of e4m3 values [kv_heads, pages, D, kPage], as they lie.
 template <int D>
 CUtensorMap value_map(const e4m3* tensor, const HeadLayout& layout) {
   constexpr int row = 256;
-  CUtensorMap map;
-  if (!box_map(tensor, layout, row, layout.slots * D / row, row, kPage * D / row, CU_TENSOR_MAP_SWIZZLE_NONE,
-               map))
-    refuse_map();
-  return map;
+  return box_map(tensor, layout, row, layout.slots * D / row, row, kPage * D / row,
+                 CU_TENSOR_MAP_SWIZZLE_NONE);
 }
 
 /// What a launch needs beside the kernel.
@@ -228,10 +214,7 @@ void launch(const Launch& with) {
   static_assert(blocks_each * (shared + 1024) <= 233472, "a Hopper multiprocessor's shared memory");
   const auto kernel = attend_kernel<T, D, kGroups, kKeys, kInOrder>;
   static PerDevice<cudaError_t> ready;
-  const auto make_ready = [&] {
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
-  };
-  if (ready.get(make_ready) != cudaSuccess) throw std::runtime_error("CUDA: no shared memory for attention");
+  if (!allow_shared(kernel, shared, ready)) throw std::runtime_error("CUDA: no shared memory for attention");
   // As many blocks as fit, whatever the step: a replayed graph may find more to do than there was when it was
   // made.
   const int blocks = with.multiprocessors * blocks_each;

@@ -1,6 +1,7 @@
 #include "cuda/attention/attention_plan.h"
 
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <unordered_map>
 
@@ -49,11 +50,9 @@ struct LooksHash {
   }
 };
 
-}  // namespace
-
-class AttentionPlanner::Work {
+class Planner {
  public:
-  explicit Work(AttentionShape shape) : shape_(shape) {}
+  explicit Planner(AttentionShape shape) : shape_(shape) {}
 
   void run(const StepBatch& batch, AttentionPlan& plan) {
     batch_ = &batch;
@@ -419,11 +418,12 @@ class AttentionPlanner::Work {
   std::vector<std::pair<Look, int32_t>> lifted_;  ///< and the row that looks
 };
 
-AttentionPlanner::AttentionPlanner(AttentionShape shape) : work_(std::make_unique<Work>(shape)) {}
-AttentionPlanner::~AttentionPlanner() = default;
+}  // namespace
 
-void AttentionPlanner::plan(const StepBatch& batch, AttentionPlan& plan) {
-  work_->run(batch, plan);
+AttentionPlanner make_attention_planner(AttentionShape shape) {
+  return [planner = std::make_shared<Planner>(shape)](const StepBatch& batch, AttentionPlan& plan) {
+    planner->run(batch, plan);
+  };
 }
 
 }  // namespace sheaf::cuda

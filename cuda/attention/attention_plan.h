@@ -1,6 +1,6 @@
 #pragma once
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <vector>
 
 #include "core/engine/step_batch.h"
@@ -30,15 +30,8 @@ struct AttentionShape {
 /// Finds the blocks. Rows that see the same spans before their own segment (its trunk) go into one block: the
 /// trunk is read once for all of them, then each row's own keys. Where a block would be mostly empty and
 /// others see the same long span, that span becomes blocks of its own and results are merged.
-class AttentionPlanner {
- public:
-  explicit AttentionPlanner(AttentionShape shape);
-  ~AttentionPlanner();
-  void plan(const StepBatch& batch, AttentionPlan& plan);
-
- private:
-  class Work;
-  std::unique_ptr<Work> work_;
-};
+using AttentionPlanner = std::function<void(const StepBatch& batch, AttentionPlan& plan)>;
+/// A planner that keeps its memory from step to step.
+AttentionPlanner make_attention_planner(AttentionShape shape);
 
 }  // namespace sheaf::cuda

@@ -1,12 +1,12 @@
-// Keys and values in e4m3: rounded when they are made, and expanded to fp16 for kernels that cannot read
-// them.
+// Keys and values: copied; and in e4m3, rounded when they are made and expanded to fp16 for kernels that
+// cannot read them.
 #include "cuda/attention/attention.h"
 #include "cuda/base/device_math.h"
 
 namespace sheaf::cuda {
 namespace {
 
-constexpr int kBlocks = 528, kWarps = 8;
+constexpr int kBlocks = 528, kWarps = 8, kCopyBlocks = 264, kCopyWarps = 16;
 
 /// Of the first number of a slot's key, and of its value in fp16.
 __device__ int64_t place_of(const HeadLayout& layout, int head, int32_t slot) {
@@ -53,6 +53,23 @@ struct TurnedBias {
     return bias[d] * turn[pair] + (d < half ? -other : other) * sine;
   }
 };
+
+/// A warp takes a key and its value of one head after the other. `inputs` [1].
+__global__ void copy_keys_kernel(const AttentionInputs* inputs, HeadLayout layout, f16* keys, f16* values) {
+  const AttentionInputs& in = *inputs;
+  const int chunks = layout.padded_dim / 8;  // of 16 bytes
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (int i = blockIdx.x * kCopyWarps + warp; i < in.copy_count * layout.kv_heads;
+       i += gridDim.x * kCopyWarps) {
+    const SlotCopy copy = in.copies[i / layout.kv_heads];
+    const int64_t head = int64_t{i % layout.kv_heads} * layout.slots;
+    for (int chunk = lane; chunk < 2 * chunks; chunk += 32) {
+      auto* tensor = reinterpret_cast<uint4*>(chunk < chunks ? keys : values);
+      const int at = chunk % chunks;
+      tensor[(head + copy.to) * chunks + at] = tensor[(head + copy.from) * chunks + at];
+    }
+  }
+}
 
 __global__ void place_turns_kernel(const float* rope, const int32_t* slots, int32_t rows, int32_t dim,
                                    float* turns) {
@@ -212,6 +229,11 @@ __global__ void expand_values_kernel(const AttentionInputs* inputs, HeadLayout l
 }
 
 }  // namespace
+
+void copy_keys(const AttentionInputs* on_device, const HeadLayout& layout, f16* keys, f16* values,
+               cudaStream_t stream) {
+  copy_keys_kernel<<<kCopyBlocks, 32 * kCopyWarps, 0, stream>>>(on_device, layout, keys, values);
+}
 
 void place_turns(const float* rope, const int32_t* slots, int32_t rows, const AttentionInputs* on_device,
                  const HeadLayout& layout, float* turns, cudaStream_t stream) {

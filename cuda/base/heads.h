@@ -2,7 +2,6 @@
 #include <cstdint>
 
 #include "cuda/base/floats.h"
-#include "cuda/base/fp8.h"
 
 namespace sheaf::cuda {
 
@@ -16,6 +15,9 @@ struct HeadLayout {
   float rope_scale;
   float query_scale;  ///< 1/sqrt(head_dim) and log2(e), folded into the queries
   int64_t slots;      ///< of the pool
+
+  /// Columns of a row of queries, keys and values.
+  int64_t columns() const { return int64_t{heads + 2 * kv_heads} * head_dim; }
 };
 
 /// Slots whose values in e4m3 lie together, a page of the Hopper kernel.

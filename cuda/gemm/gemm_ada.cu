@@ -1,8 +1,8 @@
 // Products of e4m3 with what follows them, for GPUs that have the matrix instruction but not Hopper's units:
 // Ada, and those after Hopper. A block takes a tile of 128 × 256, eight warps of 64 × 64 each; stages of 64
 // summed columns come by asynchronous copies into a ring of four, 96 kB.
-#include "cuda/base/async_copies.h"
-#include "cuda/base/per_device.h"
+#include "cuda/base/device_math.h"
+#include "cuda/base/launch.h"
 #include "cuda/gemm/gemm.h"
 
 namespace sheaf::cuda {
@@ -210,10 +210,7 @@ bool launch(const Factors& factors, void* out, const Fp8Rows& gated, cudaStream_
   constexpr int shared = kStages * kStageBytes;
   const auto kernel = multiply_kernel<epilogue>;
   static PerDevice<cudaError_t> ready;
-  const auto make_ready = [&] {
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
-  };
-  if (ready.get(make_ready) != cudaSuccess) return false;
+  if (!allow_shared(kernel, shared, ready)) return false;
   const int down = (factors.m + kRows - 1) / kRows, across = (factors.n + kCols - 1) / kCols;
   kernel<<<static_cast<unsigned>(down * across), kThreads, shared, stream>>>(factors, out, gated);
   return true;
@@ -232,19 +229,7 @@ bool fits(int64_t n, int64_t k) {
 
 bool ada_fp8_products() {
   static PerDevice<bool> can;
-  return can.get([] {
-    int device = 0, major = 0, minor = 0;
-    cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-    // Compiled for anything less, the kernel is empty.
-    cudaFuncAttributes attributes{};
-    const bool compiled =
-        cudaFuncGetAttributes(&attributes, multiply_kernel<Epilogue::store>) == cudaSuccess &&
-        attributes.numRegs >= 100;
-    cudaGetLastError();
-    return major * 10 + minor >= 89 && compiled;
-  });
+  return can.get([] { return capability_for(multiply_kernel<Epilogue::store>) >= 89; });
 }
 
 bool multiply_ada(Epilogue epilogue, const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t n,

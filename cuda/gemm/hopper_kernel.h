@@ -11,9 +11,7 @@
 #pragma once
 #include <stdexcept>
 
-#include "cuda/base/per_device.h"
-#include "cuda/base/tensor_map.h"
-#include "cuda/gemm/hopper_epilogues.h"
+#include "cuda/base/launch.h"
 #include "cuda/gemm/hopper_heads.h"
 
 namespace sheaf::cuda {
@@ -223,21 +221,16 @@ template <class Element, Epilogue epilogue>
 bool launch(const Product<Element>& product, int multiprocessors, cudaStream_t stream) {
   using Memory = Shared<Element, epilogue>;
   const auto [in, weight, m, n, k, out, scales, targets] = product;
-  CUtensorMap in_map, weight_map, out_map{};
-  bool mapped = matrix_map(in, m, k, kRows, in_map) && matrix_map(weight, n, k, kCols / 2, weight_map);
+  const CUtensorMap in_map = matrix_map(in, m, k, kRows), weight_map = matrix_map(weight, n, k, kCols / 2);
+  CUtensorMap out_map{};
   if (Memory::kOutBlocks > 0)
-    mapped = mapped && matrix_map(static_cast<const typename Memory::Out*>(out), m,
-                                  epilogue == Epilogue::swiglu ? n / 2 : n,
-                                  epilogue == Epilogue::add ? 16 : 64, out_map);
-  if (!mapped) throw std::runtime_error("CUDA: the driver refuses a map of a matrix");
+    out_map = matrix_map(static_cast<const typename Memory::Out*>(out), m,
+                         epilogue == Epilogue::swiglu ? n / 2 : n, epilogue == Epilogue::add ? 16 : 64);
   const auto kernel = multiply_kernel<Element, epilogue>;
   constexpr int shared = static_cast<int>(sizeof(Memory)) + 1024;
   static_assert(shared <= 232448, "a Hopper block's shared memory");
   static PerDevice<cudaError_t> ready;
-  const auto make_ready = [&] {
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
-  };
-  if (ready.get(make_ready) != cudaSuccess) throw std::runtime_error("CUDA: no shared memory for a product");
+  if (!allow_shared(kernel, shared, ready)) throw std::runtime_error("CUDA: no shared memory for a product");
   kernel<<<multiprocessors / 2 * 2, 384, shared, stream>>>(
       in_map, weight_map, out_map, static_cast<float*>(out), static_cast<int>(m), static_cast<int>(n),
       static_cast<int>(k), scales, targets);
@@ -253,14 +246,30 @@ int multiprocessors_for(int64_t n, int64_t k) {
       [] { return hopper_multiprocessors(multiply_kernel<Element, Epilogue::store>); });
 }
 
+/// False where this device or these sizes are not for the kernel.
+template <class Element>
+bool run(Epilogue epilogue, const Product<Element>& product, cudaStream_t stream) {
+  const int multiprocessors = multiprocessors_for<Element>(product.n, product.k);
+  if (multiprocessors == 0) return false;
+  switch (epilogue) {
+    case Epilogue::store:
+      return launch<Element, Epilogue::store>(product, multiprocessors, stream);
+    case Epilogue::store_floats:
+      return launch<Element, Epilogue::store_floats>(product, multiprocessors, stream);
+    case Epilogue::swiglu:
+      return launch<Element, Epilogue::swiglu>(product, multiprocessors, stream);
+    case Epilogue::add:
+      return launch<Element, Epilogue::add>(product, multiprocessors, stream);
+    case Epilogue::heads:
+      return launch<Element, Epilogue::heads>(product, multiprocessors, stream);
+  }
+  return false;
+}
+
 /// Whether the epilogue `heads` can place such heads.
 inline bool places(const HeadLayout& layout) {
   return (layout.head_dim == 128 || layout.head_dim == 64) && layout.rotary_dim == layout.head_dim &&
          layout.norm != 2;
 }
-inline int64_t columns(const HeadLayout& layout) {
-  return int64_t{layout.heads + 2 * layout.kv_heads} * layout.head_dim;
-}
-
 }  // namespace
 }  // namespace sheaf::cuda

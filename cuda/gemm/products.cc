@@ -14,10 +14,6 @@ void check_blas(cublasStatus_t status, const char* what) {
   if (status != CUBLAS_STATUS_SUCCESS) fail_for_now("cuBLAS: {}: {}", what, cublas().status_text(status));
 }
 
-[[noreturn]] void refuse_sizes(int64_t n, int64_t k) {
-  refuse("engine.reproducible needs weights whose sizes are multiples of 8, but one has {} x {}", n, k);
-}
-
 /// A product in FP8. check_model() has refused what our kernels cannot do.
 void multiply_fp8(Epilogue epilogue, const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t n,
                   int64_t k, void* out, cudaStream_t stream) {
@@ -62,7 +58,8 @@ void Products::set_stream(cudaStream_t stream) {
 
 void Products::by_cublas(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, void* out,
                          cudaDataType_t type, bool add) {
-  if (fixed()) refuse_sizes(n, k);
+  if (fixed())
+    refuse("engine.reproducible needs weights whose sizes are multiples of 8, but one has {} x {}", n, k);
   if (!handle_) open_cublas();
   const float one = 1, beta = add ? 1 : 0;
   check_blas(cublas().gemm(handle_, CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n), static_cast<int>(rows),
@@ -72,60 +69,50 @@ void Products::by_cublas(const bf16* weight, const bf16* in, int64_t rows, int64
              "matrix product");
 }
 
-void Products::multiply(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* out) {
-  if (ours(rows, kNeverPays) && multiply_hopper(Epilogue::store_floats, in, weight, rows, n, k, out, stream_))
-    return;
-  by_cublas(weight, in, rows, n, k, out, CUDA_R_32F, false);
+void Products::multiply(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* out,
+                        bool add) {
+  const Epilogue epilogue = add ? Epilogue::add : Epilogue::store_floats;
+  if (ours(rows, kNeverPays) && multiply_hopper(epilogue, in, weight, rows, n, k, out, stream_)) return;
+  by_cublas(weight, in, rows, n, k, out, CUDA_R_32F, add);
 }
 
-void Products::add(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* x) {
-  if (ours(rows, kNeverPays) && multiply_hopper(Epilogue::add, in, weight, rows, n, k, x, stream_)) return;
-  by_cublas(weight, in, rows, n, k, x, CUDA_R_32F, true);
-}
-
-void Products::gated(const bf16* weight, const bf16* in, int64_t rows, int64_t ffn, int64_t k,
-                     Scratch scratch, bf16* out) {
+void Products::gated(const bf16* weight, const bf16* in, int64_t rows, int64_t ffn, int64_t k, void* scratch,
+                     bf16* out) {
   if (ours(rows, kFusedPays) && multiply_hopper(Epilogue::swiglu, in, weight, rows, 2 * ffn, k, out, stream_))
     return;
-  by_cublas(weight, in, rows, 2 * ffn, k, scratch.data(), scratch.type(rows), false);
+  by_cublas(weight, in, rows, 2 * ffn, k, scratch, scratch_type(rows), false);
   const auto count = static_cast<int32_t>(rows), width = static_cast<int32_t>(ffn);
-  if (scratch.type(rows) == CUDA_R_32F)
-    gated_silu(static_cast<const float*>(scratch.data()), count, width, out, stream_);
+  if (scratch_type(rows) == CUDA_R_32F)
+    gated_silu(static_cast<const float*>(scratch), count, width, out, stream_);
   else
-    gated_silu(static_cast<const bf16*>(scratch.data()), count, width, out, stream_);
+    gated_silu(static_cast<const bf16*>(scratch), count, width, out, stream_);
 }
 
 bool Products::heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k, const HeadTargets& targets,
-                     Scratch scratch) {
+                     void* scratch) {
   if (ours(rows, kFusedPays) && multiply_heads_hopper(in, weight, rows, k, targets, stream_))
     return targets.q8 != nullptr;
-  const HeadLayout& layout = targets.layout;
-  const int64_t n = int64_t{layout.heads + 2 * layout.kv_heads} * layout.head_dim;
-  cudaDataType_t type = scratch.type(rows);
-  if (ours(rows, kNeverPays) &&
-      multiply_hopper(Epilogue::store, in, weight, rows, n, k, scratch.data(), stream_))
+  const int64_t n = targets.layout.columns();
+  cudaDataType_t type = scratch_type(rows);
+  if (ours(rows, kNeverPays) && multiply_hopper(Epilogue::store, in, weight, rows, n, k, scratch, stream_))
     type = CUDA_R_16BF;
   else
-    by_cublas(weight, in, rows, n, k, scratch.data(), type, false);
+    by_cublas(weight, in, rows, n, k, scratch, type, false);
   const auto count = static_cast<int32_t>(rows);
   if (type == CUDA_R_32F)
-    place_heads(static_cast<const float*>(scratch.data()), count, targets, stream_);
+    place_heads(static_cast<const float*>(scratch), count, targets, stream_);
   else
-    place_heads(static_cast<const bf16*>(scratch.data()), count, targets, stream_);
+    place_heads(static_cast<const bf16*>(scratch), count, targets, stream_);
   return false;
 }
 
 void Products::multiply(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t n, int64_t k,
-                        float* out) {
-  multiply_fp8(Epilogue::store_floats, weight, in, rows, n, k, out, stream_);
-}
-
-void Products::add(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t n, int64_t k, float* x) {
-  multiply_fp8(Epilogue::add, weight, in, rows, n, k, x, stream_);
+                        float* out, bool add) {
+  multiply_fp8(add ? Epilogue::add : Epilogue::store_floats, weight, in, rows, n, k, out, stream_);
 }
 
 void Products::gated(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t ffn, int64_t k,
-                     Scratch, const Fp8Rows& out) {
+                     void* /*scratch*/, const Fp8Rows& out) {
   if (!multiply_gated_hopper(in, weight, rows, ffn, k, out, stream_) &&
       !multiply_gated_ada(in, weight, rows, ffn, k, out, stream_))
     fail("no FP8 product for a weight of {} x {}", 2 * ffn, k);
@@ -133,11 +120,10 @@ void Products::gated(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, i
 }
 
 bool Products::heads(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t k,
-                     const HeadTargets& targets, Scratch scratch) {
+                     const HeadTargets& targets, void* scratch) {
   if (multiply_heads_hopper(in, weight, rows, k, targets, stream_)) return targets.q8 != nullptr;
-  const HeadLayout& layout = targets.layout;
-  const int64_t n = int64_t{layout.heads + 2 * layout.kv_heads} * layout.head_dim;
-  auto* qkv = static_cast<bf16*>(scratch.data());
+  const int64_t n = targets.layout.columns();
+  auto* qkv = static_cast<bf16*>(scratch);
   multiply_fp8(Epilogue::store, weight, in, rows, n, k, qkv, stream_);
   place_heads(qkv, static_cast<int32_t>(rows), targets, stream_);
   return false;

@@ -1,26 +1,17 @@
 #pragma once
-#include <algorithm>
 
-#include "core/model/product_scratch.h"
+#include "core/model/footprint.h"
 #include "cuda/base/blas.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/gemm/gemm.h"
 
 namespace sheaf::cuda {
 
-/// Where a product waits for what follows it, [rows, n]: fp32 where there are few rows, which saves a
-/// rounding, else bf16.
-class Scratch {
- public:
-  explicit Scratch(const DeviceMemory<bf16>& memory) : data_(memory.data()) {}
-  void* data() const { return data_; }
-  cudaDataType_t type(int64_t rows) const { return rows < kWideTokens ? CUDA_R_32F : CUDA_R_16BF; }
-  /// bf16 values that hold [rows, n].
-  static int64_t size(int64_t rows, int64_t n) { return scratch_tokens(rows) * n; }
-
- private:
-  void* data_;
-};
+/// What a product is while it waits for what follows it, in a scratch of scratch_tokens(rows) × n bf16
+/// values: fp32 where there are few rows, which saves a rounding, else bf16.
+constexpr cudaDataType_t scratch_type(int64_t rows) {
+  return rows < kWideTokens ? CUDA_R_32F : CUDA_R_16BF;
+}
 
 /// Which kernels compute products.
 enum class ProductKernels {
@@ -40,26 +31,25 @@ class Products {
   Products& operator=(const Products&) = delete;
   void set_stream(cudaStream_t stream);
 
-  /// out [rows, n] = in [rows, k] × weightᵀ
-  void multiply(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* out);
-  /// x [rows, n] += in [rows, k] × weightᵀ
-  void add(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* x);
+  /// out [rows, n] = in [rows, k] × weightᵀ, or with `add` that much more.
+  void multiply(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* out,
+                bool add = false);
   /// out [rows, ffn] = silu(gate) × up, the rows of `weight` [2 ffn, k] being 8 of gate, 8 of up, and so on.
   /// `scratch` holds [rows, 2 ffn].
-  void gated(const bf16* weight, const bf16* in, int64_t rows, int64_t ffn, int64_t k, Scratch scratch,
+  void gated(const bf16* weight, const bf16* in, int64_t rows, int64_t ffn, int64_t k, void* scratch,
              bf16* out);
   /// Queries, keys and values to where attention reads them. `weight` [(heads + 2 kv_heads) × head_dim, k];
   /// `scratch` holds [rows, (heads + 2 kv_heads) × head_dim]. Returns whether they are in e4m3.
   bool heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k, const HeadTargets& targets,
-             Scratch scratch);
+             void* scratch);
 
   /// The same in FP8, by our own kernels always.
-  void multiply(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t n, int64_t k, float* out);
-  void add(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t n, int64_t k, float* x);
-  void gated(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t ffn, int64_t k,
-             Scratch scratch, const Fp8Rows& out);
+  void multiply(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t n, int64_t k, float* out,
+                bool add = false);
+  void gated(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t ffn, int64_t k, void* scratch,
+             const Fp8Rows& out);
   bool heads(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t k, const HeadTargets& targets,
-             Scratch scratch);
+             void* scratch);
 
  private:
   void open_cublas();

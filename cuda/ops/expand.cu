@@ -26,73 +26,53 @@ struct EightBytes {
   __device__ int operator[](int i) const { return static_cast<int>(words[i / 4] >> i % 4 * 8 & 255); }
 };
 
-/// The values [first, first + 8) of a row; `first` is a multiple of 8.
 template <DType type>
-struct Eight;
+using Type = std::integral_constant<DType, type>;
 
-template <>
-struct Eight<DType::f32> {
-  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
-    for (int i = 0; i < 8; ++i) out[i] = reinterpret_cast<const float*>(row)[first + i];
-  }
-};
-template <>
-struct Eight<DType::f16> {
-  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
-    for (int i = 0; i < 8; ++i) out[i] = half_at(row + 2 * (first + i));
-  }
-};
-template <>
-struct Eight<DType::bf16> {
-  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
-    for (int i = 0; i < 8; ++i) out[i] = __uint_as_float(two_bytes(row + 2 * (first + i)) << 16);
-  }
-};
-template <>
-struct Eight<DType::q8_0> {
-  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
-    const uint8_t* block = row + first / 32 * 34;
-    const float d = half_at(block);
-    const EightBytes quants(block + 2 + first % 32);
+// decode() makes the values [first, first + 8) of a row; `first` is a multiple of 8.
+
+__device__ void decode(Type<DType::f32>, const uint8_t* row, int first, float (&out)[8]) {
+  for (int i = 0; i < 8; ++i) out[i] = reinterpret_cast<const float*>(row)[first + i];
+}
+__device__ void decode(Type<DType::f16>, const uint8_t* row, int first, float (&out)[8]) {
+  for (int i = 0; i < 8; ++i) out[i] = half_at(row + 2 * (first + i));
+}
+__device__ void decode(Type<DType::bf16>, const uint8_t* row, int first, float (&out)[8]) {
+  for (int i = 0; i < 8; ++i) out[i] = __uint_as_float(two_bytes(row + 2 * (first + i)) << 16);
+}
+__device__ void decode(Type<DType::q8_0>, const uint8_t* row, int first, float (&out)[8]) {
+  const uint8_t* block = row + first / 32 * 34;
+  const float d = half_at(block);
+  const EightBytes quants(block + 2 + first % 32);
 #pragma unroll
-    for (int i = 0; i < 8; ++i) out[i] = d * static_cast<float>(static_cast<int8_t>(quants[i]));
-  }
-};
-template <>
-struct Eight<DType::q4_0> {
-  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
-    const uint8_t* block = row + first / 32 * 18;
-    const float d = half_at(block);
-    const EightBytes pairs(block + 2 + first % 16);
-    const int shift = first % 32 / 16 * 4;
+  for (int i = 0; i < 8; ++i) out[i] = d * static_cast<float>(static_cast<int8_t>(quants[i]));
+}
+__device__ void decode(Type<DType::q4_0>, const uint8_t* row, int first, float (&out)[8]) {
+  const uint8_t* block = row + first / 32 * 18;
+  const float d = half_at(block);
+  const EightBytes pairs(block + 2 + first % 16);
+  const int shift = first % 32 / 16 * 4;
 #pragma unroll
-    for (int i = 0; i < 8; ++i) out[i] = d * static_cast<float>((pairs[i] >> shift & 15) - 8);
-  }
-};
-template <>
-struct Eight<DType::q4_1> {
-  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
-    const uint8_t* block = row + first / 32 * 20;
-    const float d = half_at(block), m = half_at(block + 2);
-    const EightBytes pairs(block + 4 + first % 16);
-    const int shift = first % 32 / 16 * 4;
+  for (int i = 0; i < 8; ++i) out[i] = d * static_cast<float>((pairs[i] >> shift & 15) - 8);
+}
+__device__ void decode(Type<DType::q4_1>, const uint8_t* row, int first, float (&out)[8]) {
+  const uint8_t* block = row + first / 32 * 20;
+  const float d = half_at(block), m = half_at(block + 2);
+  const EightBytes pairs(block + 4 + first % 16);
+  const int shift = first % 32 / 16 * 4;
 #pragma unroll
-    for (int i = 0; i < 8; ++i) out[i] = d * static_cast<float>(pairs[i] >> shift & 15) + m;
-  }
-};
-template <>
-struct Eight<DType::q5_0> {
-  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
-    const uint8_t* block = row + first / 32 * 22;
-    const float d = half_at(block);
-    const int high = block[2 + first % 32 / 8];
-    const EightBytes pairs(block + 6 + first % 16);
-    const int shift = first % 32 / 16 * 4;
+  for (int i = 0; i < 8; ++i) out[i] = d * static_cast<float>(pairs[i] >> shift & 15) + m;
+}
+__device__ void decode(Type<DType::q5_0>, const uint8_t* row, int first, float (&out)[8]) {
+  const uint8_t* block = row + first / 32 * 22;
+  const float d = half_at(block);
+  const int high = block[2 + first % 32 / 8];
+  const EightBytes pairs(block + 6 + first % 16);
+  const int shift = first % 32 / 16 * 4;
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      out[i] = d * static_cast<float>(((pairs[i] >> shift & 15) | (high >> i & 1) << 4) - 16);
-  }
-};
+  for (int i = 0; i < 8; ++i)
+    out[i] = d * static_cast<float>(((pairs[i] >> shift & 15) | (high >> i & 1) << 4) - 16);
+}
 
 /// Step and floor of one of the eight groups of 32 of a block of Q4_K or Q5_K.
 struct GroupScale {
@@ -112,102 +92,79 @@ struct GroupScale {
     floor = half_at(block + 2) * static_cast<float>(min);
   }
 };
-template <>
-struct Eight<DType::q4_k> {
-  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
-    const uint8_t* block = row + first / 256 * 144;
-    const int group = first % 256 / 32;
-    const GroupScale scale(block, group);
-    const EightBytes quants(block + 16 + group / 2 * 32 + first % 32);
+template <DType type>
+__device__ std::enable_if_t<type == DType::q4_k || type == DType::q5_k> decode(Type<type>, const uint8_t* row,
+                                                                               int first, float (&out)[8]) {
+  constexpr bool fifth = type == DType::q5_k;  // has a fifth bit of every value before the others
+  const uint8_t* block = row + first / 256 * (fifth ? 176 : 144);
+  const int group = first % 256 / 32;
+  const GroupScale scale(block, group);
+  const EightBytes high(block + 16 + first % 32),
+      quants(block + (fifth ? 48 : 16) + group / 2 * 32 + first % 32);
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      out[i] = scale.step * static_cast<float>(quants[i] >> group % 2 * 4 & 15) - scale.floor;
+  for (int i = 0; i < 8; ++i) {
+    const int low = quants[i] >> group % 2 * 4 & 15, quant = fifth ? low | (high[i] >> group & 1) << 4 : low;
+    out[i] = scale.step * static_cast<float>(quant) - scale.floor;
   }
-};
-template <>
-struct Eight<DType::q5_k> {
-  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
-    const uint8_t* block = row + first / 256 * 176;
-    const int group = first % 256 / 32;
-    const GroupScale scale(block, group);
-    const EightBytes high(block + 16 + first % 32), quants(block + 48 + group / 2 * 32 + first % 32);
+}
+__device__ void decode(Type<DType::q6_k>, const uint8_t* row, int first, float (&out)[8]) {
+  const uint8_t* block = row + first / 256 * 210;
+  const int half = first % 256 / 128, inside = first % 128, lane = inside % 32, quarter = inside / 32;
+  const EightBytes low(block + half * 64 + lane + quarter % 2 * 32), high(block + 128 + half * 32 + lane);
+  const float step =
+      half_at(block + 208) * static_cast<float>(static_cast<int8_t>(block[192 + half * 8 + inside / 16]));
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      const int quant = (quants[i] >> group % 2 * 4 & 15) | (high[i] >> group & 1) << 4;
-      out[i] = scale.step * static_cast<float>(quant) - scale.floor;
-    }
+  for (int i = 0; i < 8; ++i) {
+    const int quant = ((low[i] >> quarter / 2 * 4 & 15) | (high[i] >> quarter * 2 & 3) << 4) - 32;
+    out[i] = step * static_cast<float>(quant);
   }
-};
-template <>
-struct Eight<DType::q6_k> {
-  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
-    const uint8_t* block = row + first / 256 * 210;
-    const int half = first % 256 / 128, inside = first % 128, lane = inside % 32, quarter = inside / 32;
-    const EightBytes low(block + half * 64 + lane + quarter % 2 * 32), high(block + 128 + half * 32 + lane);
-    const float step =
-        half_at(block + 208) * static_cast<float>(static_cast<int8_t>(block[192 + half * 8 + inside / 16]));
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      const int quant = ((low[i] >> quarter / 2 * 4 & 15) | (high[i] >> quarter * 2 & 3) << 4) - 32;
-      out[i] = step * static_cast<float>(quant);
-    }
-  }
-};
+}
 
 // Blocks of core/model/scaled_blocks.h.
 
 __device__ uint32_t word_of(const uint8_t* at) {
   return *reinterpret_cast<const uint32_t*>(at);
 }
-template <int values>
-struct EightE4m3 {
-  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
-    const uint8_t* block = row + first / values * (values + 4);
-    const float scale = __uint_as_float(word_of(block));
-    const uint8_t* bytes = block + 4 + first % values;
-    const uint32_t words[2] = {word_of(bytes), word_of(bytes + 4)};
+template <DType type>
+__device__ std::enable_if_t<is_e4m3(type)> decode(Type<type>, const uint8_t* row, int first,
+                                                  float (&out)[8]) {
+  constexpr int values = type == DType::e4m3_32 ? 32 : 128;
+  const uint8_t* block = row + first / values * (values + 4);
+  const float scale = __uint_as_float(word_of(block));
+  const uint8_t* bytes = block + 4 + first % values;
+  const uint32_t words[2] = {word_of(bytes), word_of(bytes + 4)};
 #pragma unroll
-    for (int i = 0; i < 8; i += 2) {
-      const float2 pair = unpack_e4m3(words[i / 4] >> i % 4 * 8 & 0xffff);
-      out[i] = scale * pair.x;
-      out[i + 1] = scale * pair.y;
-    }
+  for (int i = 0; i < 8; i += 2) {
+    const float2 pair = unpack_e4m3(words[i / 4] >> i % 4 * 8 & 0xffff);
+    out[i] = scale * pair.x;
+    out[i + 1] = scale * pair.y;
   }
-};
-template <>
-struct Eight<DType::e4m3_32> : EightE4m3<32> {};
-template <>
-struct Eight<DType::e4m3_128> : EightE4m3<128> {};
+}
 
-template <int values>
-struct EightInt4 {
-  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
-    const uint8_t* block = row + first / values * (values / 2 + 4);
-    const uint32_t header = word_of(block);
-    const float scale = __uint_as_float(header & ~kZeroPointBits);
-    const int zero = static_cast<int>(header & kZeroPointBits);
-    const uint32_t word = word_of(block + 4 + first % values / 2);
+template <DType type>
+__device__ std::enable_if_t<type == DType::int4_32 || type == DType::int4_128> decode(Type<type>,
+                                                                                      const uint8_t* row,
+                                                                                      int first,
+                                                                                      float (&out)[8]) {
+  constexpr int values = type == DType::int4_32 ? 32 : 128;
+  const uint8_t* block = row + first / values * (values / 2 + 4);
+  const uint32_t header = word_of(block);
+  const float scale = __uint_as_float(header & ~kZeroPointBits);
+  const int zero = static_cast<int>(header & kZeroPointBits);
+  const uint32_t word = word_of(block + 4 + first % values / 2);
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      out[i] = scale * static_cast<float>(static_cast<int>(word >> 4 * i & 15) - zero);
-  }
-};
-template <>
-struct Eight<DType::int4_32> : EightInt4<32> {};
-template <>
-struct Eight<DType::int4_128> : EightInt4<128> {};
+  for (int i = 0; i < 8; ++i)
+    out[i] = scale * static_cast<float>(static_cast<int>(word >> 4 * i & 15) - zero);
+}
 
 __device__ const Nf4 nf4 = kNf4;
-template <>
-struct Eight<DType::nf4> {
-  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
-    const uint8_t* block = row + first / 64 * 36;
-    const float scale = __uint_as_float(word_of(block));
-    const uint32_t word = word_of(block + 4 + first % 64 / 2);
+__device__ void decode(Type<DType::nf4>, const uint8_t* row, int first, float (&out)[8]) {
+  const uint8_t* block = row + first / 64 * 36;
+  const float scale = __uint_as_float(word_of(block));
+  const uint32_t word = word_of(block + 4 + first % 64 / 2);
 #pragma unroll
-    for (int i = 0; i < 8; ++i) out[i] = scale * nf4.values[word >> 4 * i & 15];
-  }
-};
+  for (int i = 0; i < 8; ++i) out[i] = scale * nf4.values[word >> 4 * i & 15];
+}
 
 __device__ int64_t placed(const RowPlace& place, int64_t row) {
   return place.order == RowOrder::plain ? place.first + row : interleaved(place.order, row) + place.first;
@@ -220,7 +177,7 @@ __global__ void expand_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols
   auto* to = reinterpret_cast<uint4*>(out + placed(place, blockIdx.x) * cols);
   for (int i = threadIdx.x; i * 8 < cols; i += kThreads) {
     float v[8];
-    Eight<type>::decode(row, i * 8, v);
+    decode(Type<type>{}, row, i * 8, v);
     to[i] = make_uint4(pack(v[0], v[1]), pack(v[2], v[3]), pack(v[4], v[5]), pack(v[6], v[7]));
   }
 }
@@ -233,7 +190,7 @@ __global__ void embed_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols,
   auto* to = reinterpret_cast<float4*>(x + int64_t{blockIdx.x} * cols);
   for (int i = threadIdx.x; i * 8 < cols; i += kThreads) {
     float v[8];
-    Eight<type>::decode(row, i * 8, v);
+    decode(Type<type>{}, row, i * 8, v);
     // As a table of bf16 would have them.
     for (float& value : v) value = __bfloat162float(__float2bfloat16(value));
     to[2 * i] = make_float4(v[0], v[1], v[2], v[3]);
@@ -251,7 +208,7 @@ __global__ void expand_narrow_kernel(const uint8_t* in, int64_t row_bytes, int32
   auto* to = reinterpret_cast<uint2*>(out + at * cols);
   for (int i = threadIdx.x; i * 8 < cols; i += kThreads) {
     float v[8];
-    Eight<type>::decode(row, i * 8, v);
+    decode(Type<type>{}, row, i * 8, v);
     const auto four = [&](int j) {
       return pack_e4m3(v[j] * inverse, v[j + 1] * inverse) | pack_e4m3(v[j + 2] * inverse, v[j + 3] * inverse)
                                                                  << 16;
@@ -270,7 +227,7 @@ __global__ void peaks_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols,
   float own = 0;
   for (int i = threadIdx.x; i * 8 < cols; i += kThreads) {
     float v[8];
-    Eight<type>::decode(row, i * 8, v);
+    decode(Type<type>{}, row, i * 8, v);
     for (const float value : v) own = fmaxf(own, fabsf(value));
   }
   atomicMax(&most, __float_as_uint(own));
@@ -282,40 +239,12 @@ __global__ void peaks_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols,
 }
 
 /// Calls `run` with the type as a constant.
-template <class Run>
+template <int at = 0, class Run>
 void with_type(DType type, const Run& run) {
-  switch (type) {
-    case DType::f32:
-      return run(std::integral_constant<DType, DType::f32>{});
-    case DType::f16:
-      return run(std::integral_constant<DType, DType::f16>{});
-    case DType::bf16:
-      return run(std::integral_constant<DType, DType::bf16>{});
-    case DType::q8_0:
-      return run(std::integral_constant<DType, DType::q8_0>{});
-    case DType::q4_0:
-      return run(std::integral_constant<DType, DType::q4_0>{});
-    case DType::q4_1:
-      return run(std::integral_constant<DType, DType::q4_1>{});
-    case DType::q5_0:
-      return run(std::integral_constant<DType, DType::q5_0>{});
-    case DType::q4_k:
-      return run(std::integral_constant<DType, DType::q4_k>{});
-    case DType::q5_k:
-      return run(std::integral_constant<DType, DType::q5_k>{});
-    case DType::q6_k:
-      return run(std::integral_constant<DType, DType::q6_k>{});
-    case DType::e4m3_32:
-      return run(std::integral_constant<DType, DType::e4m3_32>{});
-    case DType::e4m3_128:
-      return run(std::integral_constant<DType, DType::e4m3_128>{});
-    case DType::int4_32:
-      return run(std::integral_constant<DType, DType::int4_32>{});
-    case DType::int4_128:
-      return run(std::integral_constant<DType, DType::int4_128>{});
-    case DType::nf4:
-      return run(std::integral_constant<DType, DType::nf4>{});
-  }
+  if (static_cast<DType>(at) == type)
+    run(Type<static_cast<DType>(at)>{});
+  else if constexpr (static_cast<DType>(at) != DType::nf4)
+    with_type<at + 1>(type, run);
 }
 
 __device__ uint32_t scrambled(uint32_t x) {

@@ -2,16 +2,13 @@
 // are read once a step (max) or twice (mixture, product), at the speed of memory; for the first token of a
 // dynamic contrast two more passes measure how far each chain is from the amateur. Sums have a fixed order,
 // so a pick does not depend on its neighbours.
+#include "cuda/base/device_math.h"
 #include "cuda/ops/ops.h"
 
 namespace sheaf::cuda {
 namespace {
 
 constexpr int kThreads = 512;
-
-__device__ float number(float value) {
-  return isnan(value) ? -INFINITY : value;
-}
 
 /// The largest score met and the sum of e^(score - largest).
 struct Sum {
@@ -33,24 +30,18 @@ __device__ Sum joined(Sum a, Sum b) {
   return {high, a.sum * expf(a.high - high) + b.sum * expf(b.high - high)};
 }
 
+__device__ float joined(float a, float b) {
+  return a + b;
+}
+
 /// Over the whole block, in one order.
-__device__ Sum block_sum(Sum own, Sum* shared) {
+template <class Part>
+__device__ Part block_sum(Part own, Part* shared) {
   __syncthreads();
   shared[threadIdx.x] = own;
   for (int width = kThreads / 2; width > 0; width /= 2) {
     __syncthreads();
     if (threadIdx.x < width) shared[threadIdx.x] = joined(shared[threadIdx.x], shared[threadIdx.x + width]);
-  }
-  __syncthreads();
-  return shared[0];
-}
-
-__device__ float block_sum(float own, float* shared) {
-  __syncthreads();
-  shared[threadIdx.x] = own;
-  for (int width = kThreads / 2; width > 0; width /= 2) {
-    __syncthreads();
-    if (threadIdx.x < width) shared[threadIdx.x] += shared[threadIdx.x + width];
   }
   __syncthreads();
   return shared[0];
@@ -70,13 +61,13 @@ __global__ void measure_kernel(const float* logits, int32_t vocab, int32_t first
   __shared__ float parts[kThreads];
   Sum a{-INFINITY, 0}, b{-INFINITY, 0};
   for (int i = threadIdx.x; i < vocab; i += kThreads) {
-    a.take(number(own[i]));
-    b.take(number(amateur[i]));
+    a.take(as_score(own[i]));
+    b.take(as_score(amateur[i]));
   }
   const float log_a = block_sum(a, sums).log(), log_b = block_sum(b, sums).log();
   float sum = 0;
   for (int i = threadIdx.x; i < vocab; i += kThreads) {
-    const float log_p = number(own[i]) - log_a, log_q = number(amateur[i]) - log_b;
+    const float log_p = as_score(own[i]) - log_a, log_q = as_score(amateur[i]) - log_b;
     const float p = expf(log_p), q = expf(log_q), log_mean = logf((p + q) / 2);
     if (p > 0) sum += p * (log_p - log_mean);
     if (q > 0) sum += q * (log_q - log_mean);
@@ -94,8 +85,8 @@ __device__ float contrast_of(const ChainGroup& group, int32_t first, const float
 }
 
 __device__ float contrasted(float chain, float amateur, float contrast) {
-  if (contrast == 0) return number(chain);
-  return number((1 + contrast) * number(chain) - contrast * number(amateur));
+  if (contrast == 0) return as_score(chain);
+  return as_score((1 + contrast) * as_score(chain) - contrast * as_score(amateur));
 }
 
 /// A block a chain: the logarithm of the sum of e^score.

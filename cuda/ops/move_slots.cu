@@ -89,8 +89,11 @@ __global__ void move_values_kernel(SlotList slots, SlotVectors vectors, std::byt
 }
 
 template <bool Out>
-void move(const SlotList& slots, const SlotVectors& vectors, std::byte* packed, cudaStream_t stream) {
-  if (vectors.narrow_values)
+void move(const SlotList& slots, const SlotVectors& vectors, bool rounded, std::byte* packed,
+          cudaStream_t stream) {
+  if (rounded)
+    round_slots_kernel<Out><<<kBlocks, kThreads, 0, stream>>>(slots, vectors, packed);
+  else if (vectors.narrow_values)
     move_values_kernel<Out><<<kBlocks, kThreads, 0, stream>>>(slots, vectors, packed);
   else if (vectors.bytes % sizeof(uint4) == 0 && reinterpret_cast<uintptr_t>(packed) % sizeof(uint4) == 0)
     move_slots_kernel<uint4, Out><<<kBlocks, kThreads, 0, stream>>>(slots, vectors, packed);
@@ -100,20 +103,14 @@ void move(const SlotList& slots, const SlotVectors& vectors, std::byte* packed, 
 
 }  // namespace
 
-void pack_slots(const SlotList& slots, const SlotVectors& vectors, std::byte* packed, cudaStream_t stream) {
-  move<true>(slots, vectors, packed, stream);
+void pack_slots(const SlotList& slots, const SlotVectors& vectors, bool rounded, std::byte* packed,
+                cudaStream_t stream) {
+  move<true>(slots, vectors, rounded, packed, stream);
 }
 
-void unpack_slots(const SlotList& slots, const SlotVectors& vectors, std::byte* packed, cudaStream_t stream) {
-  move<false>(slots, vectors, packed, stream);
-}
-
-void round_slots(const SlotList& slots, const SlotVectors& vectors, std::byte* packed, cudaStream_t stream) {
-  round_slots_kernel<true><<<kBlocks, kThreads, 0, stream>>>(slots, vectors, packed);
-}
-
-void expand_slots(const SlotList& slots, const SlotVectors& vectors, std::byte* packed, cudaStream_t stream) {
-  round_slots_kernel<false><<<kBlocks, kThreads, 0, stream>>>(slots, vectors, packed);
+void unpack_slots(const SlotList& slots, const SlotVectors& vectors, bool rounded, std::byte* packed,
+                  cudaStream_t stream) {
+  move<false>(slots, vectors, rounded, packed, stream);
 }
 
 }  // namespace sheaf::cuda

@@ -5,7 +5,6 @@
 
 #include "core/model/dtype.h"
 #include "cuda/base/floats.h"
-#include "cuda/base/fp8.h"
 #include "cuda/base/heads.h"
 
 namespace sheaf::cuda {
@@ -176,13 +175,13 @@ struct SlotVectors {
   int64_t heads, slots, bytes;
   bool narrow_values = false;  ///< they lie as NarrowKeys has values
 };
-/// Copies the vectors of slots to `packed`, [heads, listed slots], and back.
-void pack_slots(const SlotList& slots, const SlotVectors& vectors, std::byte* packed, cudaStream_t stream);
-void unpack_slots(const SlotList& slots, const SlotVectors& vectors, std::byte* packed, cudaStream_t stream);
-/// The same with vectors of fp16, a multiple of 4, in `packed` as whole numbers of 8 bits [heads, listed
-/// slots, width], then their scales [heads, listed slots] in fp32: x = scale · number, scale = largest |x| /
-/// 127. A vector with a NaN or an infinity comes back as NaNs.
-void round_slots(const SlotList& slots, const SlotVectors& vectors, std::byte* packed, cudaStream_t stream);
-void expand_slots(const SlotList& slots, const SlotVectors& vectors, std::byte* packed, cudaStream_t stream);
+/// Copies the vectors of slots to `packed`, [heads, listed slots], and back. With `rounded` the vectors are
+/// of fp16, a multiple of 4, and in `packed` whole numbers of 8 bits [heads, listed slots, width], then their
+/// scales [heads, listed slots] in fp32: x = scale · number, scale = largest |x| / 127. A vector with a NaN
+/// or an infinity comes back as NaNs.
+void pack_slots(const SlotList& slots, const SlotVectors& vectors, bool rounded, std::byte* packed,
+                cudaStream_t stream);
+void unpack_slots(const SlotList& slots, const SlotVectors& vectors, bool rounded, std::byte* packed,
+                  cudaStream_t stream);
 
 }  // namespace sheaf::cuda

@@ -16,44 +16,26 @@ class DeviceSink final : public WeightSink {
  public:
   explicit DeviceSink(int buffers) {
     check(cudaGetDevice(&device_), "asking for the device");
-    check(cudaStreamCreate(&stream_), "making a stream");
-    for (int i = 0; i < buffers; ++i) {
-      // Without blocking sync a waiting thread would take a core from those that read.
-      check(cudaEventCreateWithFlags(&copied_.emplace_back(), cudaEventBlockingSync | cudaEventDisableTiming),
-            "making an event");
-    }
-  }
-  DeviceSink(const DeviceSink&) = delete;
-  DeviceSink& operator=(const DeviceSink&) = delete;
-  ~DeviceSink() override {
-    for (cudaEvent_t event : copied_) cudaEventDestroy(event);
-    cudaStreamDestroy(stream_);
+    // Without blocking sync a waiting thread would take a core from those that read.
+    for (int i = 0; i < buffers; ++i) copied_.emplace_back(cudaEventBlockingSync | cudaEventDisableTiming);
   }
 
   void send(int buffer, const std::byte* from, int64_t bytes, std::byte* to) override {
-    check(cudaSetDevice(device_), "choosing the device");
-    check(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, stream_),
+    choose_device(device_);
+    check(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, stream_.get()),
           "sending weights");
-    check(cudaEventRecord(copied_[static_cast<size_t>(buffer)], stream_), "sending weights");
+    check(cudaEventRecord(copied_[static_cast<size_t>(buffer)].get(), stream_.get()), "sending weights");
   }
   void wait(int buffer) override {
-    check(cudaSetDevice(device_), "choosing the device");
-    check(cudaEventSynchronize(copied_[static_cast<size_t>(buffer)]), "sending weights");
+    choose_device(device_);
+    check(cudaEventSynchronize(copied_[static_cast<size_t>(buffer)].get()), "sending weights");
   }
 
  private:
   int device_ = 0;
-  cudaStream_t stream_ = nullptr;
-  std::vector<cudaEvent_t> copied_;  ///< by buffer; one that was never recorded counts as done
+  Stream stream_;
+  std::deque<Event> copied_;  ///< by buffer; one that was never recorded counts as done
 };
-
-DeviceMemory<float> upload_vector(const std::vector<float>& values) {
-  DeviceMemory<float> device(static_cast<int64_t>(values.size()));
-  if (!values.empty())
-    check(cudaMemcpy(device.data(), values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice),
-          "upload");
-  return device;
-}
 
 PackedPart make_part(DType type, int64_t rows, int64_t cols, const RowPlace& place) {
   const int64_t row_bytes = cols / block_values(type) * block_bytes(type);
@@ -71,9 +53,6 @@ void find_scales(DeviceMatrix& matrix) {
   matrix.scales.grow(rows);
   for (const PackedPart& part : matrix.packed)
     find_peaks(part.rows, part.place, matrix.peaks.data(), matrix.scales.data(), nullptr);
-}
-void find_scales(DeviceLayer& layer) {
-  for (DeviceMatrix* matrix : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}) find_scales(*matrix);
 }
 
 /// Whether matrices that lie in one are stored as their file has them. What is e4m3 there and here is as
@@ -94,7 +73,7 @@ class Upload {
     DeviceMemory<bf16> device(count_values(matrices));
     bf16* to = device.data();
     for (const Matrix* matrix : matrices) {
-      add(*matrix, WeightForm::rounded, to);
+      add(*matrix, Precision::bf16, to);
       to += matrix->rows * matrix->cols;
     }
     return device;
@@ -126,7 +105,7 @@ class Upload {
     e4m3* to = device.narrow.data();
     float* scales = host.data();
     for (const Matrix* matrix : matrices) {
-      add(*matrix, WeightForm::narrow, to, scales);
+      add(*matrix, Precision::fp8, to, scales);
       to += matrix->rows * matrix->cols;
       scales += matrix->rows;
     }
@@ -135,14 +114,14 @@ class Upload {
 
   PackedPart stored(const Matrix& matrix, const RowPlace& place) {
     PackedPart part = make_part(matrix.dtype, matrix.rows, matrix.cols, place);
-    add(matrix, WeightForm::stored, part.memory.data());
+    add(matrix, Precision::automatic, part.memory.data());
     return part;
   }
 
   DeviceMemory<float> vector(const Matrix& matrix) {
     if (matrix.empty()) return {};
     DeviceMemory<float> device(matrix.cols);
-    add(matrix, WeightForm::exact, device.data());
+    add(matrix, Precision::f32, device.data());
     return device;
   }
 
@@ -155,7 +134,7 @@ class Upload {
     float* to = device.data();
     for (const auto& [bias, matrix] :
          {std::pair{&layer.q_bias, &layer.q}, {&layer.k_bias, &layer.k}, {&layer.v_bias, &layer.v}}) {
-      if (!bias->empty()) add(*bias, WeightForm::exact, to);
+      if (!bias->empty()) add(*bias, Precision::f32, to);
       to += matrix->rows;
     }
     return device;
@@ -180,7 +159,7 @@ class Upload {
     return values;
   }
 
-  void add(const Matrix& matrix, WeightForm form, void* to, float* scales = nullptr) {
+  void add(const Matrix& matrix, Precision form, void* to, float* scales = nullptr) {
     wholes_.push_back({&matrix, 0, matrix.rows, form, static_cast<std::byte*>(to), scales});
   }
 
@@ -234,6 +213,14 @@ void interleave_gate_up(const Model& model, DeviceWeights& weights) {
 
 }  // namespace
 
+DeviceMemory<float> upload_vector(const std::vector<float>& values) {
+  DeviceMemory<float> device(static_cast<int64_t>(values.size()));
+  if (!values.empty())
+    check(cudaMemcpy(device.data(), values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice),
+          "upload");
+  return device;
+}
+
 int64_t DeviceMatrix::bytes() const {
   int64_t total = wide.size() * 2 + narrow.size() + (scales.size() + peaks.size()) * 4;
   for (const PackedPart& part : packed) total += part.memory.size();
@@ -248,7 +235,7 @@ int64_t DeviceMatrix::values() const {
 int64_t DeviceWeights::bytes() const {
   int64_t total = (embedding.size() + output.size()) * int64_t{sizeof(bf16)} + packed_embedding.memory.size();
   for (const DeviceLayer& layer : layers)
-    total += layer.qkv.bytes() + layer.o.bytes() + layer.gate_up.bytes() + layer.down.bytes();
+    for (const DeviceMatrix* matrix : layer.matrices()) total += matrix->bytes();
   return total;
 }
 
@@ -258,7 +245,7 @@ bool can_stay_packed(const Model& model) {
     return !matrix.adapter && matrix.cols % 8 == 0 && !(matrix.source && matrix.dtype == DType::f32);
   };
   for (const LayerWeights& layer : model.layers)
-    for (const Matrix* matrix : {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down})
+    for (const Matrix* matrix : layer.linears())
       if (!fits(*matrix)) return false;
   return fits(model.embedding);
 }
@@ -268,8 +255,7 @@ int64_t weight_bytes(const Model& model, WeightKind kind) {
   const int64_t value_bytes = kind.fp8 ? 1 : 2;
   int64_t total = 0, most = 0;
   for (const LayerWeights& layer : model.layers) {
-    for (const Matrix* matrix :
-         {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down}) {
+    for (const Matrix* matrix : layer.linears()) {
       total += kind.packed ? matrix->rows * matrix->row_bytes() : values(*matrix) * value_bytes;
       if (kind.fp8) total += matrix->rows * (kind.packed ? 8 : 4);
     }
@@ -311,7 +297,8 @@ DeviceWeights upload_weights(const Model& model, WeightKind kind) {
   upload.run();
   interleave_gate_up(model, weights);
   if (kind.packed && kind.fp8)
-    for (DeviceLayer& layer : weights.layers) find_scales(layer);
+    for (DeviceLayer& layer : weights.layers)
+      for (DeviceMatrix* matrix : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}) find_scales(*matrix);
   check(cudaDeviceSynchronize(), "loading weights");
   return weights;
 }

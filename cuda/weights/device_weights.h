@@ -1,11 +1,10 @@
 #pragma once
-#include <initializer_list>
+#include <array>
 #include <vector>
 
 #include "core/model/model.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/base/floats.h"
-#include "cuda/base/fp8.h"
 #include "cuda/ops/ops.h"
 
 namespace sheaf::cuda {
@@ -41,6 +40,8 @@ struct DeviceLayer {
   DeviceMatrix o;                ///< [hidden, heads × head_dim]
   DeviceMatrix gate_up;          ///< [2 ffn, hidden], as interleave_rows() puts them
   DeviceMatrix down;             ///< [hidden, ffn]
+
+  std::array<const DeviceMatrix*, 4> matrices() const { return {&qkv, &o, &gate_up, &down}; }
 };
 
 /// A model's weights on the device.
@@ -62,6 +63,8 @@ struct WeightKind {
   bool fp8 = false;     ///< e4m3; else bf16
   bool packed = false;  ///< as the file has them, until a product wants them
 };
+
+DeviceMemory<float> upload_vector(const std::vector<float>& values);
 
 /// Whether they can stay packed: not with an adapter, which is merged into them.
 bool can_stay_packed(const Model& model);

@@ -36,16 +36,14 @@ constexpr int64_t kFewestSlices = 512;
 void fill(const WeightSlice& slice, std::byte* buffer) {
   const Matrix& matrix = *slice.matrix;
   matrix.page_in(slice.first_row, slice.rows);
-  switch (slice.form) {
-    case WeightForm::rounded:
-      return matrix.read_bf16(slice.first_row, slice.rows, reinterpret_cast<uint16_t*>(buffer));
-    case WeightForm::exact:
-      return matrix.read(slice.first_row, slice.rows, reinterpret_cast<float*>(buffer));
-    case WeightForm::stored:
-      return matrix.read_stored(slice.first_row, slice.rows, buffer);
-    case WeightForm::narrow:
-      return matrix.read_e4m3(slice.first_row, slice.rows, reinterpret_cast<uint8_t*>(buffer), slice.scales);
-  }
+  if (slice.form == Precision::bf16)
+    matrix.read_bf16(slice.first_row, slice.rows, reinterpret_cast<uint16_t*>(buffer));
+  else if (slice.form == Precision::f32)
+    matrix.read(slice.first_row, slice.rows, reinterpret_cast<float*>(buffer));
+  else if (slice.form == Precision::fp8)
+    matrix.read_e4m3(slice.first_row, slice.rows, reinterpret_cast<uint8_t*>(buffer), slice.scales);
+  else
+    matrix.read_stored(slice.first_row, slice.rows, buffer);
 }
 
 class Stream {

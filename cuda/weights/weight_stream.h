@@ -5,28 +5,24 @@
 #include <vector>
 
 #include "core/model/model.h"
+#include "core/model/precision.h"
 
 namespace sheaf::cuda {
-
-enum class WeightForm : uint8_t {
-  rounded,  ///< to bf16: matrices
-  exact,    ///< fp32: norms and biases
-  narrow,   ///< e4m3 with a scale for each row: matrices of FP8 products
-  stored,   ///< as the file has them
-};
 
 /// Rows of a matrix on their way to the device.
 struct WeightSlice {
   const Matrix* matrix = nullptr;
   int64_t first_row = 0;
   int64_t rows = 0;
-  WeightForm form = WeightForm::rounded;
+  /// bf16: matrices; f32: norms and biases; fp8: e4m3 with a scale for each row, matrices of FP8 products;
+  /// automatic: as the file has them.
+  Precision form = Precision::bf16;
   std::byte* to = nullptr;  ///< [rows, matrix->cols] in that form; handed to the sink, not looked at here
-  float* scales = nullptr;  ///< [rows] on the host, written where the form is narrow
+  float* scales = nullptr;  ///< [rows] on the host, written where the form is fp8
 
   int64_t row_bytes() const {
-    if (form == WeightForm::stored) return matrix->row_bytes();
-    return matrix->cols * (form == WeightForm::exact ? 4 : form == WeightForm::rounded ? 2 : 1);
+    if (form == Precision::automatic) return matrix->row_bytes();
+    return matrix->cols * (form == Precision::f32 ? 4 : form == Precision::bf16 ? 2 : 1);
   }
   int64_t bytes() const { return rows * row_bytes(); }
 };

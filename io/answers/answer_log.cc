@@ -4,11 +4,11 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <limits>
 #include <unistd.h>
 
 #include "core/base/error.h"
 #include "core/text/json_reader.h"
-#include "io/answers/answer_bytes.h"
 #include "io/base/job_changes.h"
 #include "io/base/mapped_file.h"
 #include "io/base/sha256.h"
@@ -19,48 +19,111 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
-constexpr std::string_view kMark = "answers1";
-constexpr int64_t kHead = 8 + 8 + 8 + 32;
 constexpr int64_t kUsualAnswer = 4096;
 constexpr size_t kMostKept = 1'000'000;
 
-struct Head {
+struct Extent {
   int64_t position = 0, bytes = 0;
 };
 
-std::string numbers_of(const Head& head) {
-  std::string text(16, '\0');
-  std::memcpy(text.data(), &head.position, 8);
-  std::memcpy(text.data() + 8, &head.bytes, 8);
-  return text;
-}
+/// Stands before the answers of a group.
+struct Head {
+  std::array<char, 8> mark = {'a', 'n', 's', 'w', 'e', 'r', 's', '1'};
+  Extent extent;
+  std::array<uint8_t, 32> sum = {};
 
-std::string group_text(const Head& head, std::string_view answers) {
-  const std::string numbers = numbers_of(head);
-  const auto sum = Sha256().add(numbers).add(answers).digest();
-  std::string text(kMark);
-  text += numbers;
-  text.append(reinterpret_cast<const char*>(sum.data()), sum.size());
-  return text.append(answers);
+  std::string_view text() const { return {reinterpret_cast<const char*>(this), sizeof *this}; }
+};
+constexpr int64_t kHead = sizeof(Head);
+static_assert(kHead == 56);
+
+std::array<uint8_t, 32> sum_of(const Extent& extent, std::string_view answers) {
+  return Sha256().add_raw(extent).add(answers).digest();
 }
 
 /// The answers of the group that a text begins with; nothing where no whole and undamaged one does.
-std::optional<std::string_view> read_group(std::string_view text, Head& head) {
-  if (static_cast<int64_t>(text.size()) < kHead || !text.starts_with(kMark)) return std::nullopt;
-  std::memcpy(&head.position, text.data() + 8, 8);
-  std::memcpy(&head.bytes, text.data() + 16, 8);
-  if (head.bytes < 0 || head.bytes > static_cast<int64_t>(text.size()) - kHead) return std::nullopt;
-  const std::string_view answers = text.substr(kHead, static_cast<size_t>(head.bytes));
-  const auto sum = Sha256().add(numbers_of(head)).add(answers).digest();
-  if (std::memcmp(sum.data(), text.data() + 24, sum.size()) != 0) return std::nullopt;
-  return answers;
+std::optional<std::string_view> read_group(std::string_view text, Extent& extent) {
+  Head head;
+  if (text.size() < sizeof head || !text.starts_with(head.text().substr(0, head.mark.size())))
+    return std::nullopt;
+  std::memcpy(&head, text.data(), sizeof head);
+  extent = head.extent;
+  if (extent.bytes < 0 || extent.bytes > std::ssize(text) - kHead) return std::nullopt;
+  const std::string_view answers = text.substr(sizeof head, static_cast<size_t>(extent.bytes));
+  return sum_of(extent, answers) == head.sum ? std::optional(answers) : std::nullopt;
 }
 
 ordered_json about_file(std::string_view bytes) {
   return {{"bytes", bytes.size()}, {"sha256", sha256(bytes)}};
 }
 
+constexpr uint8_t kWatched = 0x80;
+
+void append_number(uint64_t number, std::string& bytes) {
+  for (; number >= 128; number >>= 7) bytes += static_cast<char>((number & 127) | 128);
+  bytes += static_cast<char>(number);
+}
+
+void append_double(double value, std::string& bytes) {
+  char raw[sizeof value];
+  std::memcpy(raw, &value, sizeof value);
+  bytes.append(raw, sizeof value);
+}
+
+std::optional<uint64_t> take_number(std::string_view& bytes) {
+  uint64_t number = 0;
+  for (int shift = 0; shift < 35 && !bytes.empty(); shift += 7) {
+    const auto byte = static_cast<uint8_t>(bytes.front());
+    bytes.remove_prefix(1);
+    number |= static_cast<uint64_t>(byte & 127) << shift;
+    if (byte < 128) return number;
+  }
+  return std::nullopt;
+}
+
+bool take_double(std::string_view& bytes, double& value) {
+  if (bytes.size() < sizeof value) return false;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  bytes.remove_prefix(sizeof value);
+  return true;
+}
+
 }  // namespace
+
+void append_answer(const Answer& answer, std::string& bytes) {
+  const Answer plain;
+  const bool watched = answer.null_logprob != plain.null_logprob || answer.alternative != plain.alternative ||
+                       answer.null_margin != plain.null_margin;
+  bytes += static_cast<char>(static_cast<uint8_t>(answer.ending) | (watched ? kWatched : 0));
+  append_number(answer.tokens.size(), bytes);
+  for (const TokenId token : answer.tokens) append_number(static_cast<uint32_t>(token), bytes);
+  append_double(answer.logprob, bytes);
+  if (!watched) return;
+  append_double(answer.null_logprob, bytes);
+  append_double(answer.alternative, bytes);
+  append_double(answer.null_margin, bytes);
+}
+
+std::optional<Answer> take_answer(std::string_view& bytes) {
+  if (bytes.empty()) return std::nullopt;
+  const auto head = static_cast<uint8_t>(bytes.front());
+  bytes.remove_prefix(1);
+  Answer answer;
+  if ((head & ~kWatched) > static_cast<uint8_t>(Ending::length)) return std::nullopt;
+  answer.ending = static_cast<Ending>(head & ~kWatched);
+  const auto count = take_number(bytes);
+  if (!count || *count > bytes.size()) return std::nullopt;
+  for (uint64_t i = 0; i < *count; ++i) {
+    const auto token = take_number(bytes);
+    if (!token || *token > static_cast<uint64_t>(std::numeric_limits<TokenId>::max())) return std::nullopt;
+    answer.tokens.push_back(static_cast<TokenId>(*token));
+  }
+  if (!take_double(bytes, answer.logprob)) return std::nullopt;
+  if (head & kWatched && !(take_double(bytes, answer.null_logprob) &&
+                           take_double(bytes, answer.alternative) && take_double(bytes, answer.null_margin)))
+    return std::nullopt;
+  return answer;
+}
 
 AnswerLog::AnswerLog(FileLayer& files, const std::string& folder, int64_t position, int64_t first)
     : files_(files), folder_(folder), table_(folder), last_(first) {
@@ -78,32 +141,24 @@ AnswerLog::AnswerLog(FileLayer& files, const std::string& folder, int64_t positi
 
 void AnswerLog::read_groups(int64_t position) {
   const auto file = MappedFile::open(path("answers.log.part"));
-  Head head;
-  while (const auto answers = read_group(file->text().substr(static_cast<size_t>(end_)), head)) {
-    if (head.position > position) return;
-    const bool kept = head.position == last_;
+  Extent group;
+  while (const auto answers = read_group(file->text().substr(static_cast<size_t>(end_)), group)) {
+    if (group.position > position) return;
+    const bool kept = group.position == last_;
     if (kept_.size() > kMostKept) kept_.clear();  // the rows of the older ones are written
-    last_ = head.position;
+    last_ = group.position;
     std::string_view rest = *answers;
     while (rest.size() > sizeof(AnswerKey)) {
       AnswerKey key;
       std::memcpy(key.data(), rest.data(), sizeof key);
       rest.remove_prefix(sizeof key);
-      const int64_t place = end_ + kHead + head.bytes - static_cast<int64_t>(rest.size());
+      const int64_t place = end_ + kHead + group.bytes - static_cast<int64_t>(rest.size());
       if (!take_answer(rest)) return;
       if (kept) kept_.insert(key);
       if (!has(key)) table_.add(key, place);
     }
-    end_ += kHead + head.bytes;
+    end_ += kHead + group.bytes;
   }
-}
-
-std::string AnswerLog::read(int64_t at, int64_t size) const {
-  std::string bytes(static_cast<size_t>(size), '\0');
-  const int64_t count = read_at(reader_->number(), at, bytes.data(), size);
-  if (count < 0) fail("{}: the file cannot be read: {}", path("answers.log.part"), std::strerror(errno));
-  bytes.resize(static_cast<size_t>(count));
-  return bytes;
 }
 
 std::optional<Answer> AnswerLog::find(const AnswerKey& key) const {
@@ -114,8 +169,10 @@ std::optional<Answer> AnswerLog::find(const AnswerKey& key) const {
     return take_answer(rest);
   }
   for (int64_t size = kUsualAnswer;; size *= 16) {
-    const std::string bytes = read(*place, std::min(size, end_ - *place));
-    std::string_view rest = bytes;
+    std::string bytes(static_cast<size_t>(std::min(size, end_ - *place)), '\0');
+    const int64_t count = read_at(reader_->number(), *place, bytes.data(), std::ssize(bytes));
+    if (count < 0) fail("{}: the file cannot be read: {}", path("answers.log.part"), std::strerror(errno));
+    std::string_view rest(bytes.data(), static_cast<size_t>(count));
     if (std::optional<Answer> answer = take_answer(rest)) return answer;
     if (size >= end_ - *place) refuse("{}: another program changed this file", path("answers.log.part"));
   }
@@ -137,10 +194,12 @@ void AnswerLog::commit(int64_t position) {
 }
 
 void AnswerLog::write_group(int64_t position) {
-  const std::string text = group_text({position, static_cast<int64_t>(group_.size())}, group_);
-  file_->append(text);
+  Head head;
+  head.extent = {position, std::ssize(group_)};
+  head.sum = sum_of(head.extent, group_);
+  file_->append(std::string(head.text()) + group_);
   file_->sync();
-  end_ += static_cast<int64_t>(text.size());
+  end_ += kHead + std::ssize(group_);
   group_.clear();
   last_ = position;
 }

@@ -1,18 +1,22 @@
 #pragma once
-#include <cstdint>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
 #include <unordered_set>
-#include <utility>
-#include <vector>
 
+#include "core/engine/answer.h"
 #include "io/answers/key_table.h"
 #include "io/base/descriptor.h"
 #include "io/base/file_layer.h"
 
 namespace sheaf {
+
+// An answer as bytes: one with its ending and whether it was watched, the number of its tokens, the tokens
+// (numbers of 7 bits a byte), its log-probability, and where it was watched the three of its rivals (doubles,
+// little-endian). A usual value takes 15 to 20 bytes.
+
+void append_answer(const Answer& answer, std::string& bytes);
+
+/// Reads one and takes it off the front; nothing where it does not stand there whole.
+std::optional<Answer> take_answer(std::string_view& bytes);
 
 /// The answers of a run, in its folder, so that a later run need not decode them again (docs/reuse.md).
 ///
@@ -42,7 +46,6 @@ class AnswerLog {
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
   void read_groups(int64_t position);
   void write_group(int64_t position);
-  std::string read(int64_t at, int64_t size) const;
 
   FileLayer& files_;
   std::string folder_;

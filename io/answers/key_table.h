@@ -1,11 +1,6 @@
 #pragma once
-#include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "core/plan/known_answers.h"
 #include "io/base/scratch_file.h"

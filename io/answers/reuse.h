@@ -1,13 +1,35 @@
 #pragma once
 #include <mutex>
 
-#include "io/answers/answer_keys.h"
 #include "io/answers/answer_log.h"
 
 namespace sheaf {
 
+/// Keys of answers.
+class AnswerKeys {
+ public:
+  /// `settings`: what answers depend on beside records and questions (io/files/job_fingerprint.h).
+  /// `sampled`: the record's random numbers count too.
+  AnswerKeys(const nlohmann::ordered_json& settings, bool sampled);
+
+  std::vector<AnswerKey> of(const Record& record, const RecordParts& parts, bool together);
+
+ private:
+  using Digest = std::array<uint8_t, 32>;
+  struct Bin {
+    std::shared_ptr<const BinParts> parts;  ///< kept, so that its address stays its own
+    Digest digest;
+    std::vector<Digest> questions;
+  };
+  const Bin& bin_of(const RecordParts& parts);
+
+  Digest settings_;
+  bool sampled_;
+  std::unordered_map<const BinParts*, Bin> bins_;
+};
+
 /// The answers that a run need not decode, and those it has decoded.
-class Reuse final : public KnownAnswers {
+class Reuse final : public AnswerStore {
  public:
   Reuse(AnswerKeys keys, AnswerLog& log, const EarlierAnswers* earlier)
       : keys_(std::move(keys)), log_(log), earlier_(earlier) {}

@@ -1,7 +1,7 @@
-#include <fcntl.h>
 #include <arrow/io/file.h>
 #include <arrow/ipc/reader.h>
 #include <arrow/util/key_value_metadata.h>
+#include <fcntl.h>
 
 #include "core/base/error.h"
 #include "io/base/descriptor.h"
@@ -50,8 +50,8 @@ class ArrowBatches : public arrow::RecordBatchReader {
 
 class ArrowSource : public TableSource {
  public:
-  explicit ArrowSource(arrow::MemoryPool& pool) {
-    options_.memory_pool = &pool;
+  ArrowSource() {
+    options_.memory_pool = &pool_;
     options_.use_threads = false;
   }
 
@@ -88,8 +88,8 @@ class ArrowSource : public TableSource {
 
 }  // namespace
 
-std::unique_ptr<TableSource> arrow_source(arrow::MemoryPool& pool) {
-  return std::make_unique<ArrowSource>(pool);
+std::unique_ptr<TableSource> arrow_source() {
+  return std::make_unique<ArrowSource>();
 }
 
 }  // namespace sheaf

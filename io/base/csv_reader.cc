@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fmt/format.h>
 #include <utility>
 
 #include "core/base/error.h"
@@ -24,53 +23,31 @@
 namespace sheaf {
 namespace {
 
-constexpr size_t kCsvChunk = 256 << 10;
-constexpr std::string_view kMark = "\xEF\xBB\xBF";
+constexpr size_t kHeaderBytes = 256 << 10;  // bytes that tell the separator
 constexpr int kMostUnpackedAgain = 8;
 constexpr const char* kOpenQuote = "a quote is not closed";
-
-bool is_tab_separated(std::string path) {
-  std::ranges::transform(path, path.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
-  for (const std::string_view packed : {".gz", ".zst"})
-    if (path.ends_with(packed)) path.resize(path.size() - packed.size());
-  return path.ends_with(".tsv");
-}
 
 }  // namespace
 
 CsvReader::CsvReader(const std::string& path, const std::string& name, size_t longest_row)
-    : path_(path), source_(open_bytes(path)), longest_row_(longest_row) {
+    : BufferedReader(path), path_(path), longest_row_(longest_row) {
   const std::string& shown_name = name.empty() ? path : name;
-  has(kCsvChunk);
+  has(kHeaderBytes);
   const std::string_view first(buffer_.data(), end_);
-  if (const std::string advice = describe_utf16(shown_name, first); !advice.empty())
-    refuse("{}: {}", shown_name, advice);
   if (const std::string advice = describe_no_csv(shown_name, first); !advice.empty())
     refuse("{}: {}", shown_name, advice);
-  if (first.starts_with(kMark)) begin_ = kMark.size();
+  if (first.starts_with(kByteOrderMark)) begin_ = kByteOrderMark.size();
   choose_separator(shown_name);
   read_header(shown_name);
 }
 
 bool CsvReader::has(size_t at) {
-  while (begin_ + at >= end_ && !ended_) {
-    if (begin_ > 0) {
-      std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-      end_ -= begin_;
-      begin_ = 0;
-    }
-    // Doubling keeps a row that grows over many chunks linear.
-    if (buffer_.size() - end_ < kCsvChunk) buffer_.resize(std::max(buffer_.size() * 2, end_ + kCsvChunk));
-    const size_t count = source_->read(buffer_.data() + end_, buffer_.size() - end_);
-    ended_ = count == 0;
-    filled_ += static_cast<int64_t>(count);
-    end_ += count;
-  }
+  while (begin_ + at >= end_ && !ended_) fill();
   return begin_ + at < end_;
 }
 
 void CsvReader::choose_separator(const std::string& path) {
-  if (is_tab_separated(path)) {
+  if (unpacked_name(path).ends_with(".tsv")) {
     separator_ = '\t';
     return;
   }
@@ -286,12 +263,6 @@ std::string CsvReader::field(size_t column) const {
     if (written[at] == '"') ++at;  // the second of two
   }
   return text;
-}
-
-int64_t CsvReader::taken() const {
-  if (filled_ == 0) return 0;
-  const double given_out = 1 - static_cast<double>(end_ - begin_ - length_) / static_cast<double>(filled_);
-  return static_cast<int64_t>(given_out * static_cast<double>(source_->taken()));
 }
 
 }  // namespace sheaf

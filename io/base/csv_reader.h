@@ -1,19 +1,14 @@
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "io/base/byte_source.h"
+#include "io/base/line_reader.h"
 
 namespace sheaf {
 
 /// The rows of a CSV file with a header, one at a time, in bounded memory and linear time. Fields in double
 /// quotes may hold separators, doubled quotes and line breaks. A row that breaks these rules costs its first
 /// line only: reading goes on at the next. A row that keeps to them and is too long costs itself only.
-class CsvReader {
+class CsvReader : BufferedReader {
  public:
   static constexpr size_t kLongestRow = 16 << 20;
 
@@ -35,7 +30,7 @@ class CsvReader {
   /// A field of the last row, which was not broken.
   std::string field(size_t column) const;
   /// About how many bytes of the file the rows so far take.
-  int64_t taken() const;
+  int64_t taken() const { return BufferedReader::taken(end_ - begin_ - length_); }
 
  private:
   struct Field {
@@ -65,18 +60,12 @@ class CsvReader {
   bool go_back(int64_t offset, int64_t line);
 
   std::string path_;
-  std::unique_ptr<ByteSource> source_;
   size_t longest_row_;
-  std::string buffer_;  // [begin_, end_) was read; a row begins there
-  size_t begin_ = 0, end_ = 0;
-  size_t length_ = 0;  // of the row with its line end
+  size_t length_ = 0;  // of the row at begin_, with its line end
   std::vector<Field> fields_;
   std::vector<std::string> columns_;
   char separator_ = ',';
-  int64_t line_ = 1;    // of begin_
-  int64_t filled_ = 0;  // bytes that came from the source
-  bool ended_ = false;
-  bool told_ = false;         // of the damage at the end
+  int64_t line_ = 1;          // of begin_
   bool too_long_ = false;     // the row that is looked at
   int64_t second_line_ = -1;  // offset in the file where the row's second line begins; -1: not let go yet
   size_t fields_let_go_ = 0;  // of the row that is looked at

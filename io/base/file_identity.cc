@@ -1,22 +1,20 @@
 #include "io/base/file_identity.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <fcntl.h>
 #include <map>
-#include <mutex>
 #include <sys/stat.h>
-#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/thread_pool.h"
 #include "io/base/descriptor.h"
-#include "io/base/digest_memory.h"
+#include "io/base/file_layer.h"
+#include "io/base/paths.h"
+#include "io/base/process.h"
 #include "io/base/sha256.h"
-#include "io/base/usable_cores.h"
 
 namespace sheaf {
 namespace {
@@ -29,6 +27,42 @@ constexpr int64_t kRead = 1 << 20;
 constexpr int64_t kSample = 64 << 10;
 constexpr int64_t kSamples = 256;
 constexpr int64_t kMicroseconds = 1'000'000;
+constexpr const char* kMemory = "digests";
+constexpr size_t kMostLines = 1000;
+constexpr int64_t kMemoryBytes = 1 << 20;
+constexpr size_t kHexDigits = 64;
+constexpr int64_t kSettled = 2;  // seconds
+
+/// Device, inode, size and times of a file as one text.
+std::string file_state(const struct stat& file) {
+  return fmt::format("{} {} {} {}.{:09} {}.{:09}", file.st_dev, file.st_ino, file.st_size,
+                     file.st_mtim.tv_sec, file.st_mtim.tv_nsec, file.st_ctim.tv_sec, file.st_ctim.tv_nsec);
+}
+
+/// Whether a digest whose reading began `begun` seconds after the epoch may be remembered. Not if the file
+/// was changed within the two seconds before: a change right after the look could leave its times as they
+/// are.
+bool is_settled(const struct stat& file, int64_t begun) {
+  return std::max(file.st_mtim.tv_sec, file.st_ctim.tv_sec) <= begun - kSettled;
+}
+
+/// A line ends with its own sum, so that damage makes it one of no file.
+std::string line_of(const struct stat& file, const std::string& digest) {
+  const std::string text = fmt::format("{} {}", digest, file_state(file));
+  return text + " " + sha256(text);
+}
+
+/// Nothing of a file that is larger than sheaf writes it.
+std::vector<std::string> read_memory(const std::string& folder) {
+  std::vector<std::string> lines;
+  try {
+    const std::string text = read_whole(folder + "/" + kMemory, kMemoryBytes).value_or("");
+    for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+      lines.push_back(text.substr(begin, end - begin));
+  } catch (const Error&) {  // the files are then read again
+  }
+  return lines;
+}
 
 /// A file that is open to be looked at.
 class SeenFile {
@@ -126,6 +160,31 @@ std::string whole_digest(const SeenFile& file) {
 
 }  // namespace
 
+std::optional<std::string> remembered_digest(const struct stat& file) {
+  const std::string folder = user_cache();
+  if (folder.empty()) return std::nullopt;
+  const std::string times = file_state(file);
+  for (const std::string& line : read_memory(folder))
+    if (line.size() > kHexDigits && line.compare(kHexDigits + 1, times.size(), times) == 0)
+      if (std::string digest = line.substr(0, kHexDigits); line == line_of(file, digest)) return digest;
+  return std::nullopt;
+}
+
+void remember_digest(const struct stat& file, const std::string& digest, int64_t begun) {
+  const std::string folder = user_cache();
+  if (folder.empty() || !is_settled(file, begun)) return;
+  try {
+    real_files().make_folder(folder);
+    std::vector<std::string> lines = read_memory(folder);
+    lines.push_back(line_of(file, digest));
+    if (lines.size() > kMostLines) lines.erase(lines.begin(), lines.end() - kMostLines);
+    std::string text;
+    for (const std::string& line : lines) text += line + "\n";
+    write_whole(real_files(), folder, kMemory, text);
+  } catch (const Error&) {  // the next command reads the file again
+  }
+}
+
 bool FileIdentity::is_same(const FileIdentity& other) const {
   if (bytes != other.bytes) return false;
   const bool digests = !digest.empty() && !other.digest.empty() && seen == other.seen;
@@ -137,14 +196,9 @@ bool FileIdentity::is_same(const FileIdentity& other) const {
 
 FileIdentity identify_file(const std::string& path, Look look) {
   const SeenFile file(path);
-  FileIdentity identity{file.bytes(), file.changed(), "", "", FileIdentity::Seen::everything};
-  if (look == Look::samples && file.bytes() > kSmall) {
-    identity.digest = digest_of_samples(file);
-    identity.seen = FileIdentity::Seen::samples;
-  } else {
-    identity.digest = whole_digest(file);
-  }
-  return identity;
+  const bool sampled = look == Look::samples && file.bytes() > kSmall;
+  return {file.bytes(), file.changed(), "", sampled ? digest_of_samples(file) : whole_digest(file),
+          sampled ? FileIdentity::Seen::samples : FileIdentity::Seen::everything};
 }
 
 ordered_json identity_json(const FileIdentity& identity) {

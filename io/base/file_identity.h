@@ -1,7 +1,10 @@
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+
+struct stat;
 
 namespace sheaf {
 
@@ -28,9 +31,16 @@ enum class Look {
 };
 
 /// Looks at a file of this machine. Up to 64 MiB every byte is read. Of a larger one, `every_byte` is read
-/// once, on all cores, and remembered for as long as its size, times and inode stay (digest_memory.h).
+/// once, on all cores, and remembered for as long as its size, times and inode stay.
 /// Refuses a file that cannot be read or that changes meanwhile.
 FileIdentity identify_file(const std::string& path, Look look);
+
+/// Digests of large files that this user's earlier commands read whole, in the user's cache folder. A digest
+/// holds for as long as device, inode, size and both times of its file do. Where there is no such folder, or
+/// it cannot be written, nothing is remembered.
+std::optional<std::string> remembered_digest(const struct stat& file);
+/// Keeps a digest whose reading began `begun` seconds after the epoch, unless the file was just changed.
+void remember_digest(const struct stat& file, const std::string& digest, int64_t begun);
 
 /// As a fingerprint has it: its size, and the surest of what is known.
 nlohmann::ordered_json identity_json(const FileIdentity& identity);

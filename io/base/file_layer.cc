@@ -161,15 +161,6 @@ class RealFiles : public FileLayer {
   }
 };
 
-}  // namespace
-
-FileLayer& real_files() {
-  static RealFiles files;
-  return files;
-}
-
-namespace {
-
 /// False where there is no such file. `take` says whether it wants more.
 bool read_while(const std::string& path, size_t piece_size,
                 const std::function<bool(std::string_view)>& take) {
@@ -187,7 +178,24 @@ bool read_while(const std::string& path, size_t piece_size,
   }
 }
 
+std::string staged_path(const std::string& path) {
+  return path + ".part";
+}
+
+/// Writes a whole file under a staged name and makes it durable.
+void stage(FileLayer& files, const std::string& path, std::string_view text) {
+  const auto file = files.open(staged_path(path));
+  file->truncate(0);
+  file->append(text);
+  file->sync();
+}
+
 }  // namespace
+
+FileLayer& real_files() {
+  static RealFiles files;
+  return files;
+}
 
 bool read_pieces(const std::string& path, const std::function<void(std::string_view)>& take) {
   return read_while(path, 1 << 20, [&](std::string_view piece) {
@@ -231,8 +239,7 @@ std::optional<std::string> read_whole(const std::string& path, int64_t most) {
 std::optional<int64_t> file_size(const std::string& path) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
-  if (error) return std::nullopt;
-  return static_cast<int64_t>(size);
+  return error ? std::nullopt : std::optional(static_cast<int64_t>(size));
 }
 
 std::string settle_path(const std::string& path) {
@@ -260,14 +267,22 @@ std::vector<std::string> list_folder(const std::string& folder) {
 
 void write_whole(FileLayer& files, const std::string& folder, const std::string& name,
                  std::string_view text) {
-  const std::string path = folder + "/" + name, staged = path + ".part";
-  {
-    const auto file = files.open(staged);
-    file->truncate(0);
-    file->append(text);
-    file->sync();
-  }
-  files.rename(staged, path);
+  const std::string path = folder + "/" + name;
+  stage(files, path, text);
+  files.rename(staged_path(path), path);
+  files.sync_folder(folder);
+}
+
+void write_together(FileLayer& files, const std::string& folder, const std::vector<FileText>& texts) {
+  const auto path = [&](const FileText& file) { return folder + "/" + file.name; };
+  if (std::ranges::all_of(texts, [&](const FileText& file) { return read_whole(path(file)) == file.text; }))
+    return;
+  for (const FileText& file : texts)
+    if (file.text) stage(files, path(file), *file.text);
+  for (const FileText& file : texts) files.remove(path(file));
+  files.sync_folder(folder);  // no old one comes back beside a new one
+  for (const FileText& file : texts)
+    if (file.text) files.rename(staged_path(path(file)), path(file));
   files.sync_folder(folder);
 }
 

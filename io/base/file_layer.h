@@ -76,4 +76,13 @@ std::vector<std::string> list_folder(const std::string& folder);
 /// Writes a whole file under a staged name, makes it durable and gives it its name.
 void write_whole(FileLayer& files, const std::string& folder, const std::string& name, std::string_view text);
 
+struct FileText {
+  std::string name;
+  std::optional<std::string> text;  ///< nothing: the file is to go
+};
+
+/// Writes files that belong together. Whatever stops it, those in the folder are all old ones or all new
+/// ones; what is missing then comes with the next try. Files that are as they should be are left alone.
+void write_together(FileLayer& files, const std::string& folder, const std::vector<FileText>& texts);
+
 }  // namespace sheaf

@@ -7,6 +7,10 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "core/text/spelling.h"
+#include "core/text/utf8.h"
+#include "io/base/line_reader.h"
+
 namespace sheaf {
 namespace {
 
@@ -25,18 +29,12 @@ std::string shell_word(const std::string& text) {
   return word + "'";
 }
 
-/// The name of the converted file, which must not be that of the file itself.
-std::string converted_name(fs::path path) {
+/// The name of the converted file, which must not be that of the file itself. `ending`: empty where it stays.
+std::string converted_name(fs::path path, std::string ending = {}) {
   if (path.extension() == ".gz" || path.extension() == ".zst") path.replace_extension();
-  const fs::path lines = fs::path(path).replace_extension(".jsonl");
-  return shell_word(lines == path ? fs::path(path).replace_extension(".new.jsonl").string() : lines.string());
-}
-
-/// The same kind of file under another name.
-std::string renamed(fs::path path) {
-  if (path.extension() == ".gz" || path.extension() == ".zst") path.replace_extension();
-  const std::string ending = path.extension().string();
-  return shell_word(path.replace_extension(".new" + ending).string());
+  if (ending.empty()) ending = path.extension().string();
+  if (ending == path.extension()) ending = ".new" + ending;
+  return shell_word(path.replace_extension(ending).string());
 }
 
 /// A shell line in which `command` reads the file, unpacked.
@@ -50,7 +48,7 @@ std::string reading(const std::string& command, const std::string& path, const s
 std::string convert_array(const std::string& path) {
   return "convert it: " +
          reading("python3 -c \"import json, sys; [print(json.dumps(row)) for row in json.load(sys.stdin)]\"",
-                 path, converted_name(path));
+                 path, converted_name(path, ".jsonl"));
 }
 
 /// Objects that begin at the beginning of a line; what is inside them is indented.
@@ -59,14 +57,14 @@ std::string convert_objects(const std::string& path) {
          reading(
              "python3 -c \"import json, re, sys; [print(json.dumps(json.loads(one))) for one in "
              "re.split(r'\\n(?={)', sys.stdin.read().strip())]\"",
-             path, converted_name(path));
+             path, converted_name(path, ".jsonl"));
 }
 
 std::string convert_excel(const std::string& path) {
   return fmt::format(
       "convert it (with pandas and openpyxl): python3 -c \"import pandas, sys; "
       "pandas.read_excel(sys.argv[1]).to_json(sys.argv[2], orient='records', lines=True)\" {} {}",
-      shell_word(path), converted_name(path));
+      shell_word(path), converted_name(path, ".jsonl"));
 }
 
 /// How to fetch what a URL of Hugging Face names: OWNER/NAME, and perhaps more.
@@ -87,7 +85,7 @@ std::string fetch_advice(std::string_view url) {
 }
 
 std::string_view begin_of_text(std::string_view first) {
-  if (first.starts_with("\xEF\xBB\xBF")) first.remove_prefix(3);
+  if (first.starts_with(kByteOrderMark)) first.remove_prefix(kByteOrderMark.size());
   return first.substr(std::min(first.find_first_not_of(" \t\r\n"), first.size()));
 }
 
@@ -112,6 +110,16 @@ std::string copy_advice(const std::string& url) {
   if (url.starts_with("gs://")) return fmt::format("gcloud storage cp {} .", word);
   if (url.starts_with("http://") || url.starts_with("https://")) return fmt::format("curl -LO {}", word);
   return "";
+}
+
+/// What to do about UTF-16, by the first bytes of a file; empty where it is none.
+std::string describe_utf16(const std::string& path, std::string_view first) {
+  const bool marked = first.starts_with("\xff\xfe") || first.starts_with("\xfe\xff");
+  const size_t zero = first.substr(0, 2).find('\0');
+  if (!marked && zero == first.npos) return {};
+  return "the file is UTF-16, not UTF-8; " + convert_text(path, marked      ? "UTF-16"
+                                                                : zero == 0 ? "UTF-16BE"
+                                                                            : "UTF-16LE");
 }
 
 }  // namespace
@@ -152,8 +160,7 @@ std::string download_advice(std::string_view name, Hosted what) {
 }
 
 std::string convert_advice(const std::string& path) {
-  std::string ending = fs::path(path).extension().string();
-  std::ranges::transform(ending, ending.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  const std::string ending = small_letters(fs::path(path).extension().string());
   if (ending == ".xlsx" || ending == ".xls") return convert_excel(path);
   if (ending == ".json")
     return "if it has an object on each line, set input.format: jsonl; if it is one array, " +
@@ -162,23 +169,15 @@ std::string convert_advice(const std::string& path) {
 }
 
 std::string convert_text(const std::string& path, std::string_view encoding) {
-  return "convert it: " + reading(fmt::format("iconv -f {} -t UTF-8", encoding), path, renamed(path));
+  return "convert it: " + reading(fmt::format("iconv -f {} -t UTF-8", encoding), path, converted_name(path));
 }
 
 std::string convert_line_ends(const std::string& path) {
-  return "convert it: " + reading("tr '\\r' '\\n'", path, renamed(path));
-}
-
-std::string describe_utf16(const std::string& path, std::string_view first) {
-  const bool marked = first.starts_with("\xff\xfe") || first.starts_with("\xfe\xff");
-  const size_t zero = first.substr(0, 2).find('\0');
-  if (!marked && zero == first.npos) return {};
-  return "the file is UTF-16, not UTF-8; " + convert_text(path, marked      ? "UTF-16"
-                                                                : zero == 0 ? "UTF-16BE"
-                                                                            : "UTF-16LE");
+  return "convert it: " + reading("tr '\\r' '\\n'", path, converted_name(path));
 }
 
 std::string describe_no_csv(const std::string& path, std::string_view first) {
+  if (std::string wide = describe_utf16(path, first); !wide.empty()) return wide;
   if (first.starts_with("PAR1"))
     return fmt::format("the file is Parquet, not CSV; rename it: mv {} {} (or set input.format: parquet)",
                        shell_word(path), shell_word(fs::path(path).replace_extension(".parquet").string()));
@@ -187,7 +186,7 @@ std::string describe_no_csv(const std::string& path, std::string_view first) {
   first = begin_of_text(first);
   if (first.starts_with("{\"") || first.starts_with("[{"))
     return fmt::format("the file is JSON, not CSV; rename it: mv {} {} (or set input.format: jsonl)",
-                       shell_word(path), converted_name(path));
+                       shell_word(path), converted_name(path, ".jsonl"));
   return {};
 }
 
@@ -213,7 +212,7 @@ std::string describe_no_parquet(const std::string& path, std::string_view first)
   if (first.starts_with('{') && line.find('}') != line.npos)
     return fmt::format(
         "the file has JSON lines, not Parquet; rename it: mv {} {} (or set input.format: jsonl)",
-        shell_word(path), converted_name(path));
+        shell_word(path), converted_name(path, ".jsonl"));
   return first.starts_with("PAR") ? std::string() : describe_foreign(path, first);
 }
 

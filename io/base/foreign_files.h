@@ -24,10 +24,7 @@ std::string convert_text(const std::string& path, std::string_view encoding);
 /// How to make LF of the CR that ends the lines of a file.
 std::string convert_line_ends(const std::string& path);
 
-/// What to do about UTF-16, by the first bytes of a file; empty where it is none.
-std::string describe_utf16(const std::string& path, std::string_view first);
-
-/// What a file named as CSV is instead, and what to do; empty where it may be CSV.
+/// What a file named as CSV is instead, UTF-16 among others, and what to do; empty where it may be CSV.
 std::string describe_no_csv(const std::string& path, std::string_view first);
 
 /// What a file of JSON lines is instead, by its `first` bytes, and how to convert it: UTF-16, a JSON array,
@@ -35,7 +32,7 @@ std::string describe_no_csv(const std::string& path, std::string_view first);
 /// has JSON lines.
 std::string describe_foreign(const std::string& path, std::string_view first);
 
-/// The same for a file that is named as Parquet; empty for one that begins as Parquet.
+/// What a file named as Parquet is instead, and how to convert it; empty for one that begins as Parquet.
 std::string describe_no_parquet(const std::string& path, std::string_view first);
 
 }  // namespace sheaf

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <glob.h>
-#include <string_view>
 
-#include "core/base/error.h"
+#include "core/text/spelling.h"
+#include "core/text/utf8.h"
 #include "io/base/foreign_files.h"
+#include "io/base/line_reader.h"
+#include "io/base/paths.h"
 #include "io/base/store.h"
 
 namespace sheaf {
@@ -18,8 +19,7 @@ namespace fs = std::filesystem;
 constexpr int kDeepest = 16;
 
 bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored) && !fs::is_directory(path, ignored);
+  return is_there(path) && !is_folder(path);
 }
 
 [[noreturn]] void refuse_broken_link(const std::string& path) {
@@ -38,16 +38,16 @@ FolderTree walk_folder(const std::string& folder) {
     const fs::path path = entry->path();
     const std::string name = path.filename().string();
     std::error_code ignored;
-    const bool is_folder = entry->is_directory(ignored);
+    const bool folder_below = entry->is_directory(ignored);
     if (is_passed_over(name)) {
-      if (is_folder) entry.disable_recursion_pending();
+      if (folder_below) entry.disable_recursion_pending();
       continue;
     }
     if (entry.depth() > kDeepest)
       refuse("{}: the folder has folders nested more than {} levels deep; name one of them", folder,
              kDeepest);
-    if (is_folder) tree.folders.push_back(path.string());
-    if (is_folder || corpus_format(name) == CorpusFormat::unknown) continue;
+    if (folder_below) tree.folders.push_back(path.string());
+    if (folder_below || corpus_format(name) == CorpusFormat::unknown) continue;
     if (!is_file(path)) refuse_broken_link(path.string());
     tree.files.push_back(path.string());
   }
@@ -102,10 +102,8 @@ std::vector<std::string> corpus_folders(const std::string& path) {
 
 std::vector<std::string> expand_corpus_path(const std::string& path, const std::string& where) {
   if (is_uri(path)) return list_corpus_uris(path, where);
-  std::error_code ignored;
   if (is_file(path)) return {path};
-  std::vector<std::string> files =
-      fs::is_directory(path, ignored) ? walk_folder(path).files : files_of_glob(path);
+  std::vector<std::string> files = is_folder(path) ? walk_folder(path).files : files_of_glob(path);
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -119,12 +117,9 @@ std::string common_folder(const std::vector<std::string>& files) {
 }
 
 CorpusFormat corpus_format(const std::string& path) {
-  std::string lower = path;
-  for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  std::string_view name = lower;
-  if (name.ends_with(".parquet") || name.ends_with(".arrow")) return CorpusFormat::table;
-  for (std::string_view packed : {".gz", ".zst"})
-    if (name.ends_with(packed)) name.remove_suffix(packed.size());
+  if (const std::string small = small_letters(path); small.ends_with(".parquet") || small.ends_with(".arrow"))
+    return CorpusFormat::table;
+  const std::string name = unpacked_name(path);
   if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return CorpusFormat::jsonl;
   return name.ends_with(".csv") || name.ends_with(".tsv") ? CorpusFormat::csv : CorpusFormat::unknown;
 }
@@ -160,7 +155,7 @@ CorpusFiles find_table_files(const std::string& path, const std::string& format,
   const std::vector<std::string> files = expand_corpus_path(path, where);
   if (files.empty()) {
     std::error_code ignored;
-    if (fs::is_directory(path, ignored))
+    if (is_folder(path))
       refuse("{}{}: no .jsonl, .csv, .tsv, .parquet or .arrow file in this folder", where, path);
     if (is_uri(path))
       refuse("{}{}: no such file, and no .jsonl, .csv, .tsv, .parquet or .arrow file below it", where,

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <fmt/ranges.h>
-#include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "core/text/spelling.h"
-#include "io/base/list_changes.h"
 
 namespace sheaf {
 namespace {
@@ -15,9 +12,42 @@ namespace {
 using nlohmann::ordered_json;
 using Texts = std::vector<std::string>;
 
+using Members = std::unordered_map<std::string_view, const ordered_json*>;
+
 constexpr const char* kCorpus = "the corpus";
 constexpr size_t kFilesShown = 3;     // of a part of the job
-constexpr size_t kSettingsShown = 5;  // that changed
+constexpr size_t kSettingsShown = 5;  // settings that changed
+
+std::string shown_part(const ordered_json& value) {
+  return shorten_text(value.dump(-1, ' ', false, ordered_json::error_handler_t::replace), 60);
+}
+
+/// An ordered object looks through all its keys for one; a corpus may have a hundred thousand.
+Members members_of(const ordered_json& object) {
+  Members members;
+  for (const auto& [key, value] : object.items()) members.emplace(key, &value);
+  return members;
+}
+
+void add_changes(const std::string& key, const ordered_json& before, const ordered_json& now,
+                 std::vector<std::string>& changes) {
+  if (!before.is_object() || !now.is_object()) {
+    if (before != now)
+      changes.push_back(fmt::format("{} was {} and is now {}", key, shown_part(before), shown_part(now)));
+    return;
+  }
+  const std::string prefix = key.empty() ? "" : key + ".";
+  const Members old = members_of(before), fresh = members_of(now);
+  for (const auto& [name, value] : before.items()) {
+    const auto other = fresh.find(name);
+    if (other == fresh.end())
+      changes.push_back(prefix + name + " was removed");
+    else
+      add_changes(prefix + name, value, *other->second, changes);
+  }
+  for (const auto& [name, value] : now.items())
+    if (!old.contains(name)) changes.push_back(prefix + name + " was added");
+}
 
 Texts shortened_list(Texts texts, size_t most, std::string_view noun) {
   const size_t all = texts.size();
@@ -29,10 +59,6 @@ Texts shortened_list(Texts texts, size_t most, std::string_view noun) {
 /// Null where it is not there: a stranger may have written the fingerprint.
 ordered_json part_of(const ordered_json& from, const char* key) {
   return from.is_object() ? from.value(key, ordered_json()) : ordered_json();
-}
-
-std::string shown_part(const ordered_json& value) {
-  return shorten_text(value.dump(-1, ' ', false, ordered_json::error_handler_t::replace), 60);
 }
 
 /// As people call a file of the corpus.
@@ -68,31 +94,26 @@ void add_change(const std::string& name, const ordered_json& before, const order
   changes.texts.push_back(fmt::format("{} {}", name, what));
 }
 
-/// Of two lists of files by name.
+/// What became of files; both are objects by name.
 FileChanges file_changes(const ordered_json& before, const ordered_json& now) {
-  // An ordered object looks through all its keys for one; a corpus may have a hundred thousand.
-  std::unordered_map<std::string_view, const ordered_json*> old;
-  if (before.is_object())
-    for (const auto& [name, about] : before.items()) old.emplace(name, &about);
+  Members old = members_of(before);
   FileChanges changes;
-  if (now.is_object())
-    for (const auto& [name, about] : now.items()) {
-      const auto found = old.find(name);
-      if (found == old.end()) {
-        changes.more = true;
-        changes.texts.push_back(file_title(name) + " is new");
-        continue;
-      }
-      changes.shared = true;
-      if (*found->second != about) add_change(file_title(name), *found->second, about, changes);
-      old.erase(found);
+  for (const auto& [name, about] : now.items()) {
+    const auto found = old.find(name);
+    if (found == old.end()) {
+      changes.more = true;
+      changes.texts.push_back(file_title(name) + " is new");
+      continue;
     }
-  if (before.is_object())
-    for (const auto& [name, about] : before.items())
-      if (old.contains(name)) {
-        changes.less = true;
-        changes.texts.push_back(file_title(name) + " is gone");
-      }
+    changes.shared = true;
+    if (*found->second != about) add_change(file_title(name), *found->second, about, changes);
+    old.erase(found);
+  }
+  for (const auto& [name, about] : before.items())
+    if (old.contains(name)) {
+      changes.less = true;
+      changes.texts.push_back(file_title(name) + " is gone");
+    }
   return changes;
 }
 
@@ -121,6 +142,12 @@ std::string shard_text(const ordered_json& shard) {
 }
 
 }  // namespace
+
+std::vector<std::string> list_changes(const ordered_json& before, const ordered_json& now) {
+  std::vector<std::string> changes;
+  add_changes("", before, now, changes);
+  return changes;
+}
 
 std::string describe_changes(const ordered_json& before, const ordered_json& now) {
   Texts changes;

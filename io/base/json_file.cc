@@ -2,13 +2,31 @@
 
 #include <cmath>
 
-#include "core/base/error.h"
-#include "core/text/json_reader.h"
+#include "core/text/utf8.h"
 #include "io/base/mapped_file.h"
 
 namespace sheaf {
 
 using nlohmann::json;
+
+template <class Json>
+Json parse_record(std::string_view text, const JsonLimits& limits) {
+  if (const size_t good = valid_prefix(text); good < text.size())
+    reject("not valid UTF-8 at byte {}", good + 1);
+  std::string trouble;
+  Json record = read_json<Json>(text, limits, &trouble);
+  if (!trouble.empty()) throw BadText(trouble);
+  return record;
+}
+
+template json parse_record(std::string_view, const JsonLimits&);
+template ordered_json parse_record(std::string_view, const JsonLimits&);
+
+json parse_json_line(std::string_view line, std::function<bool(const std::string&)> keep) {
+  json row = parse_record(line, {.values = 1'000'000, .keep = std::move(keep)});
+  if (!row.is_object()) reject("not a JSON object");
+  return row;
+}
 
 json parse_json(std::string_view text, const std::string& source, size_t depth) {
   std::string trouble;

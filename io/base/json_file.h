@@ -1,11 +1,21 @@
 #pragma once
-#include <cstddef>
-#include <cstdint>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <string_view>
+#include "core/base/error.h"
+#include "core/text/json_reader.h"
 
 namespace sheaf {
+
+using nlohmann::ordered_json;  // keys in the order in which they are written
+
+// Callers of read_json(), each with what its text may hold and how it tells of trouble.
+
+/// A record of a corpus or a dataset. Throws a BadText where it is not UTF-8, not JSON, or exceeds the
+/// limits.
+template <class Json = nlohmann::json>
+Json parse_record(std::string_view text, const JsonLimits& limits);
+
+/// A record that is an object, of which only the values of the top-level keys that `keep` picks are built, so
+/// that a line costs no more memory than what is wanted of it. Throws a BadText.
+nlohmann::json parse_json_line(std::string_view line, std::function<bool(const std::string&)> keep = {});
 
 /// Parses untrusted JSON: refuses text that is not JSON, nests deeper than `depth` or says a key twice.
 /// `source` names the file in messages.
@@ -44,6 +54,17 @@ class JsonFields {
   const nlohmann::json& object_;
   std::string source_;
 };
+
+/// "a number", "a list", …
+template <class Json>
+std::string_view kind_of(const Json& value) {
+  return value.is_number()    ? "a number"
+         : value.is_string()  ? "text"
+         : value.is_boolean() ? "a boolean"
+         : value.is_array()   ? "a list"
+         : value.is_null()    ? "null"
+                              : "an object";
+}
 
 /// A JSON value cut short for a message.
 std::string shown_json(const nlohmann::json& value);

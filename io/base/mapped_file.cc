@@ -80,14 +80,9 @@ std::string shown(std::string_view name) {
   std::string out = "\"";
   for (const char c : name.substr(0, longest)) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte >= 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
+    out += byte < 0x20 || byte >= 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
   }
-  out += name.size() > longest ? "…\"" : "\"";
-  return out;
+  return out + (name.size() > longest ? "…\"" : "\"");
 }
 
 }  // namespace sheaf

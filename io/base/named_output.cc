@@ -2,12 +2,12 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <unistd.h>
 
 #include "core/base/error.h"
 #include "io/base/descriptor.h"
 #include "io/base/file_layer.h"
+#include "io/base/paths.h"
 
 namespace sheaf {
 
@@ -28,9 +28,7 @@ NamedOutput::NamedOutput(const std::string& path, const std::vector<std::string>
     : folder_(fs::path(path).parent_path().string()), name_(fs::path(path).filename().string()) {
   if (folder_.empty()) folder_ = ".";
   if (name_.empty() || name_ == "." || name_ == "..") refuse("{}: this is a folder; name a file in it", path);
-  std::error_code ignored;
-  if (!fs::is_directory(folder_, ignored))
-    refuse("{}: the folder {} does not exist; create it first", path, folder_);
+  if (!is_folder(folder_)) refuse("{}: the folder {} does not exist; create it first", path, folder_);
   check_regular(path);
   check_not_read(path, inputs);
   if (::access(folder_.c_str(), W_OK) != 0)

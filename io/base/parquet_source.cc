@@ -1,6 +1,6 @@
-#include <fcntl.h>
 #include <arrow/type.h>
 #include <arrow/util/key_value_metadata.h>
+#include <fcntl.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/file_reader.h>
@@ -34,8 +34,6 @@ void collect_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& 
 
 class ParquetSource : public TableSource {
  public:
-  explicit ParquetSource(arrow::MemoryPool& pool) : pool_(pool) {}
-
   const char* name() const override { return "Parquet"; }
 
   void open(const std::string& path) override {
@@ -80,15 +78,14 @@ class ParquetSource : public TableSource {
   }
 
  private:
-  arrow::MemoryPool& pool_;
   std::unique_ptr<parquet::arrow::FileReader> file_;
   std::vector<int> leaves_;
 };
 
 }  // namespace
 
-std::unique_ptr<TableSource> parquet_source(arrow::MemoryPool& pool) {
-  return std::make_unique<ParquetSource>(pool);
+std::unique_ptr<TableSource> parquet_source() {
+  return std::make_unique<ParquetSource>();
 }
 
 }  // namespace sheaf

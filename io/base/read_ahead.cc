@@ -1,17 +1,14 @@
-#include "io/base/read_ahead.h"
-
 #include <algorithm>
 #include <arrow/buffer.h>
 #include <arrow/io/interfaces.h>
-#include <arrow/result.h>
 #include <arrow/util/future.h>
 #include <arrow/util/thread_pool.h>
+#include <chrono>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <set>
-#include <string_view>
 
+#include "io/base/store.h"
 #include "io/base/store_retry.h"
 
 namespace sheaf {
@@ -52,14 +49,14 @@ class ReadAheadFile : public arrow::io::RandomAccessFile {
     expected_.insert(0);
     if (size_ > 0) start(0);
   }
-  ~ReadAheadFile() override = default;
+  ~ReadAheadFile() override { end_reads(); }
 
   Result<int64_t> GetSize() override { return size_; }
   Result<int64_t> Tell() const override { return position_; }
   bool closed() const override { return closed_; }
   Status Close() override {
     closed_ = true;
-    blocks_.clear();
+    end_reads();
     return Status::OK();
   }
   Status Seek(int64_t position) override {
@@ -108,6 +105,17 @@ class ReadAheadFile : public arrow::io::RandomAccessFile {
     arrow::Future<std::shared_ptr<Buffer>> bytes;
     int64_t used = 0;  ///< when, by a count
   };
+
+  /// A thread that still reads while the program ends would use what Arrow has taken down by then. A store
+  /// that does not answer is not waited for.
+  void end_reads() {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    for (const auto& [number, block] : blocks_) {
+      const std::chrono::duration<double> left = patience - std::chrono::steady_clock::now();
+      block.bytes.Wait(std::max(left.count(), 0.0));
+    }
+    blocks_.clear();
+  }
 
   int64_t length(int64_t number) const { return std::min(kBlock, size_ - number * kBlock); }
 

@@ -1,6 +1,6 @@
 #include "io/base/sha256.h"
 
-#include <array>
+#include <fmt/ranges.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 
@@ -9,7 +9,7 @@
 namespace sheaf {
 namespace {
 
-void check(bool good) {
+void check_digest(bool good) {
   if (good) return;
   std::array<char, 256> text{};
   ERR_error_string_n(ERR_get_error(), text.data(), text.size());
@@ -19,7 +19,7 @@ void check(bool good) {
 /// Fetched once: a look through OpenSSL's providers takes longer than the sum of a short text.
 const EVP_MD* algorithm() {
   static EVP_MD* const fetched = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-  check(fetched != nullptr);
+  check_digest(fetched != nullptr);
   return fetched;
 }
 
@@ -30,7 +30,7 @@ void Sha256::Free::operator()(EVP_MD_CTX* context) const {
 }
 
 Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
-  check(context_ && EVP_DigestInit_ex2(context_.get(), algorithm(), nullptr) == 1);
+  check_digest(context_ && EVP_DigestInit_ex2(context_.get(), algorithm(), nullptr) == 1);
 }
 
 Sha256::Sha256(const Sha256& other) : context_(EVP_MD_CTX_new()) {
@@ -38,26 +38,24 @@ Sha256::Sha256(const Sha256& other) : context_(EVP_MD_CTX_new()) {
 }
 
 Sha256& Sha256::operator=(const Sha256& other) {
-  check(context_ && (this == &other || EVP_MD_CTX_copy_ex(context_.get(), other.context_.get()) == 1));
+  check_digest(context_ && (this == &other || EVP_MD_CTX_copy_ex(context_.get(), other.context_.get()) == 1));
   return *this;
 }
 
 Sha256& Sha256::add(std::string_view bytes) {
-  check(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1);
+  check_digest(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1);
   return *this;
 }
 
 std::array<uint8_t, 32> Sha256::digest() const {
   const Sha256 end = *this;
   std::array<uint8_t, 32> sum{};
-  check(EVP_DigestFinal_ex(end.context_.get(), sum.data(), nullptr) == 1);
+  check_digest(EVP_DigestFinal_ex(end.context_.get(), sum.data(), nullptr) == 1);
   return sum;
 }
 
 std::string Sha256::hex() const {
-  std::string text;
-  for (const uint8_t byte : digest()) text += fmt::format("{:02x}", byte);
-  return text;
+  return fmt::format("{:02x}", fmt::join(digest(), ""));
 }
 
 }  // namespace sheaf

@@ -18,6 +18,11 @@ class Sha256 {
   Sha256& operator=(const Sha256& other);
 
   Sha256& add(std::string_view bytes);
+  /// The bytes of a number, or of an array of them, as they lie in memory.
+  template <class Number>
+  Sha256& add_raw(const Number& number) {
+    return add({reinterpret_cast<const char*>(&number), sizeof number});
+  }
   std::array<uint8_t, 32> digest() const;
   /// 64 hex digits, as sha256sum prints them.
   std::string hex() const;

@@ -6,10 +6,8 @@
 #include <arrow/util/config.h>
 #include <arrow/util/key_value_metadata.h>
 #include <cstdlib>
-#include <filesystem>
 #include <fnmatch.h>
-#include <map>
-#include <mutex>
+#include <ranges>
 #include <unordered_map>
 #ifdef ARROW_S3
 #include <arrow/filesystem/s3fs.h>
@@ -19,9 +17,10 @@
 #include "core/base/thread_pool.h"
 #include "core/text/printable.h"
 #include "core/text/spelling.h"
+#include "core/text/utf8.h"
 #include "io/base/file_layer.h"
 #include "io/base/globs.h"
-#include "io/base/read_ahead.h"
+#include "io/base/paths.h"
 #include "io/base/sha256.h"
 #include "io/base/store_retry.h"
 
@@ -72,14 +71,20 @@ std::string said(const arrow::Status& status) {
   refuse("{}; check the name and the rights of your credentials", text);
 }
 
+/// As ask_store(), but ends the work where there is no answer.
+template <class Ask>
+auto need_answer(const std::string& name, const char* what, Ask&& ask) {
+  auto answer = ask_store(std::forward<Ask>(ask));
+  if (!answer.ok()) give_up(name, what, status_of(answer));
+  return answer;
+}
+
 /// Where this system has the certificates of authorities; the wheel's own path is that of another one.
 std::string find_certificates() {
   if (const char* named = std::getenv("SSL_CERT_FILE"); named && *named) return named;
   for (const char* path : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
-                           "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"}) {
-    std::error_code ignored;
-    if (std::filesystem::exists(path, ignored)) return path;
-  }
+                           "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"})
+    if (is_there(path)) return path;
   return {};
 }
 
@@ -159,12 +164,9 @@ std::string key_in(const Root& root, const std::string& path) {
 
 /// Whether a folder of the key is hidden, or the file is.
 bool is_hidden(std::string_view below) {
-  for (size_t begin = 0; begin <= below.size();) {
-    const size_t end = std::min(below.find('/', begin), below.size());
-    if (is_passed_over(std::string(below.substr(begin, end - begin)))) return true;
-    begin = end + 1;
-  }
-  return false;
+  return std::ranges::any_of(std::views::split(below, '/'), [](const auto& part) {
+    return is_passed_over(std::string(part.begin(), part.end()));
+  });
 }
 
 std::vector<stores::FileInfo> list_folder(const Root& root, const std::string& key, bool deep,
@@ -173,15 +175,11 @@ std::vector<stores::FileInfo> list_folder(const Root& root, const std::string& k
   folder.base_dir = path_in(root, key);
   folder.allow_not_found = true;
   folder.recursive = deep;
-  auto found = ask_store([&] { return root.files->GetFileInfo(folder); });
-  if (!found.ok()) give_up(name, "list", found.status());
-  return std::move(found).ValueUnsafe();
+  return *need_answer(name, "list", [&] { return root.files->GetFileInfo(folder); });
 }
 
 stores::FileInfo ask_about(const Root& root, const std::string& key, const std::string& name) {
-  auto found = ask_store([&] { return root.files->GetFileInfo(path_in(root, key)); });
-  if (!found.ok()) give_up(name, "look at", found.status());
-  return std::move(found).ValueUnsafe();
+  return *need_answer(name, "look at", [&] { return root.files->GetFileInfo(path_in(root, key)); });
 }
 
 Listed find_listed(const std::string& uri) {
@@ -198,9 +196,8 @@ Listed find_listed(const std::string& uri) {
 }
 
 std::shared_ptr<arrow::io::RandomAccessFile> open_listed(const Listed& file, const std::string& uri) {
-  auto made = ask_store([&] { return file.root.files->OpenInputFile(file.info); });
-  if (!made.ok()) give_up(uri, "read", made.status());
-  return read_ahead(std::move(made).ValueUnsafe(), file.info.size(), uri);
+  auto made = need_answer(uri, "read", [&] { return file.root.files->OpenInputFile(file.info); });
+  return read_ahead(*std::move(made), file.info.size(), uri);
 }
 
 FileIdentity identity_of(const stores::FileInfo& info) {
@@ -217,21 +214,18 @@ std::string etag_of(const Listed& object, const std::string& uri) {
   const std::string kind = object.root.files->type_name();
   if (kind == "local" || kind == "hdfs") return {};
   int64_t size = 0;
-  const auto metadata = ask_store([&]() -> arrow::Result<std::shared_ptr<const arrow::KeyValueMetadata>> {
+  using Metadata = std::shared_ptr<const arrow::KeyValueMetadata>;
+  const Metadata metadata = *need_answer(uri, "look at", [&]() -> arrow::Result<Metadata> {
     // By its path, for a file that is opened by a listing is not asked about.
     ARROW_ASSIGN_OR_RAISE(const auto file, object.root.files->OpenInputFile(object.info.path()));
     ARROW_ASSIGN_OR_RAISE(size, file->GetSize());
     return file->ReadMetadata();
   });
-  if (!metadata.ok()) give_up(uri, "look at", metadata.status());
   if (size != object.info.size())
     fail_for_now("{}: the store lists it with {} bytes, but it has {}; rerun the same command", uri,
                  object.info.size(), size);
-  for (int64_t i = 0; *metadata && i < (*metadata)->size(); ++i) {
-    std::string key = (*metadata)->key(i);
-    std::ranges::transform(key, key.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
-    if (key == "etag") return (*metadata)->value(i);
-  }
+  for (int64_t i = 0; metadata && i < metadata->size(); ++i)
+    if (small_letters(metadata->key(i)) == "etag") return metadata->value(i);
   return {};
 }
 
@@ -296,12 +290,11 @@ class ArrowStore : public Store {
     if (!ask_about(root_, key(file), named(file)).IsFile()) return;
     // Arrow then puts a mark where S3 would have a folder, which not every server takes. The file is gone.
     const std::string path = path_in(root_, key(file));
-    const auto status = ask_store([&]() -> arrow::Status {
+    (void)need_answer(named(file), "remove", [&]() -> arrow::Status {
       const arrow::Status done = root_.files->DeleteFile(path);
       ARROW_ASSIGN_OR_RAISE(const stores::FileInfo info, root_.files->GetFileInfo(path));
       return info.IsFile() ? done : arrow::Status::OK();
     });
-    if (!status.ok()) give_up(named(file), "remove", status);
   }
 
  private:
@@ -313,7 +306,7 @@ class ArrowStore : public Store {
   void write(const std::string& file, int64_t size, Fill&& fill) {
     const bool has_folders = root_.files->type_name() == "local" || root_.files->type_name() == "hdfs";
     const std::string path = path_in(root_, key(file));
-    const auto status = ask_store([&]() -> arrow::Status {
+    (void)need_answer(named(file), "write", [&]() -> arrow::Status {
       if (has_folders) ARROW_RETURN_NOT_OK(root_.files->CreateDir(path_in(root_, uri_.key), true));
       ARROW_ASSIGN_OR_RAISE(const auto to, root_.files->OpenOutputStream(path));
       arrow::Status done;
@@ -332,7 +325,6 @@ class ArrowStore : public Store {
       if (info.size() == size) return arrow::Status::OK();
       return arrow::Status::IOError(fmt::format("it has {} bytes there in place of {}", info.size(), size));
     });
-    if (!status.ok()) give_up(named(file), "write", status);
   }
 
   StoreUri uri_;

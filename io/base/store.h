@@ -1,11 +1,7 @@
 #pragma once
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/error.h"
@@ -37,6 +33,12 @@ std::vector<FileIdentity> identify_objects(const std::vector<std::string>& uris)
 
 /// Opens a file to be read, with the next parts on their way. Refuses one that is not there.
 std::shared_ptr<arrow::io::RandomAccessFile> open_store_file(const std::string& uri);
+/// A file of a store that has the next blocks on their way while the earlier ones are used, so that reading
+/// does not wait for every answer of the store. Several places may be read by turns, as the columns of a
+/// Parquet file are. Memory is bounded (64 MB). `size`: of the file, which must not change. A block that
+/// cannot be read is asked for again (store_retry.h).
+std::shared_ptr<arrow::io::RandomAccessFile> read_ahead(std::shared_ptr<arrow::io::RandomAccessFile> file,
+                                                        int64_t size, std::string name);
 /// Begins to read a file that will be opened soon. For files of a listing.
 void expect_store_file(const std::string& uri);
 

@@ -1,22 +1,23 @@
 #include "io/base/store_retry.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
-#include <map>
 #include <mutex>
-#include <string_view>
 #include <thread>
 
-#include "core/base/error.h"
 #include "core/base/interrupted.h"
 #include "core/text/printable.h"
 #include "core/text/spelling.h"
 #include "io/base/store.h"
 
 namespace sheaf {
-
 namespace {
+
+constexpr double kQuiet = 1, kAgain = 60;  // seconds
+std::atomic<void (*)(std::string_view)> told = nullptr;
+
+std::mutex unread_mutex;
+std::map<std::string, arrow::Status> unread;  // why, by URI
 
 /// Without what stands in quotes: the names of buckets and objects, which may hold any word.
 std::string without_names(const std::string& text) {
@@ -27,6 +28,18 @@ std::string without_names(const std::string& text) {
     if (!quoted) rest += c;
   }
   return rest;
+}
+
+/// How long a store that cannot be reached is asked again: SHEAF_STORE_SECONDS, 300 by default.
+double store_patience() {
+  const char* seconds = std::getenv("SHEAF_STORE_SECONDS");
+  if (!seconds) return 300;
+  char* end = nullptr;
+  const double patience = std::strtod(seconds, &end);
+  if (end == seconds || *end != '\0' || !(patience >= 0))
+    refuse("SHEAF_STORE_SECONDS must be a number of seconds such as 300, not \"{}\"",
+           printable_line(seconds));
+  return patience;
 }
 
 }  // namespace
@@ -45,47 +58,19 @@ bool may_pass(const arrow::Status& status) {
   return true;
 }
 
-namespace {
-
-constexpr double kQuiet = 1, kAgain = 60;  // seconds
-std::atomic<void (*)(std::string_view)> told = nullptr;
-
-struct Unread {
-  std::mutex mutex;
-  std::map<std::string, arrow::Status> why;
-};
-
-Unread& unread() {
-  static Unread all;
-  return all;
-}
-
-}  // namespace
-
 void mark_unread(const std::string& uri, const arrow::Status& status) {
-  const std::lock_guard lock(unread().mutex);
-  unread().why.insert_or_assign(uri, status);
+  const std::lock_guard lock(unread_mutex);
+  unread.insert_or_assign(uri, status);
 }
 
 void check_read(const std::string& uri) {
-  const std::lock_guard lock(unread().mutex);
-  const auto why = unread().why.find(uri);
-  if (why == unread().why.end()) return;
+  const std::lock_guard lock(unread_mutex);
+  const auto why = unread.find(uri);
+  if (why == unread.end()) return;
   const std::string text = fmt::format("{}: the file cannot be read: {}", uri,
                                        shorten_text(printable_line(why->second.message()), 300));
   if (may_pass(why->second)) throw StoreUnreachable(text + "; rerun the same command to resume");
   refuse("{}; check that it is as it was and that you may read it, then rerun the same command", text);
-}
-
-double store_patience() {
-  const char* seconds = std::getenv("SHEAF_STORE_SECONDS");
-  if (!seconds) return 300;
-  char* end = nullptr;
-  const double patience = std::strtod(seconds, &end);
-  if (end == seconds || *end != '\0' || !(patience >= 0))
-    refuse("SHEAF_STORE_SECONDS must be a number of seconds such as 300, not \"{}\"",
-           printable_line(seconds));
-  return patience;
 }
 
 void tell_of_waiting(void (*tell)(std::string_view text)) {

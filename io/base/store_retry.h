@@ -15,9 +15,6 @@ void mark_unread(const std::string& uri, const arrow::Status& status);
 /// Throws where it was; the work cannot go on as if only some records were bad.
 void check_read(const std::string& uri);
 
-/// How long a store that cannot be reached is asked again: SHEAF_STORE_SECONDS, 300 by default.
-double store_patience();
-
 /// Waits before the next attempt, longer each time; false where it is not worth one: the patience is over, or
 /// the work is to stop.
 class StorePause {

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <ranges>
 
 #include "core/base/error.h"
+#include "core/text/spelling.h"
+#include "core/text/utf8.h"
 #include "io/base/foreign_files.h"
 
 namespace sheaf {
@@ -13,8 +16,8 @@ namespace {
 constexpr std::array<std::string_view, 8> kSchemes = {"s3",   "gs",    "gcs",  "az",
                                                       "abfs", "abfss", "hdfs", "file"};
 
-bool is_secret(std::string key) {
-  std::ranges::transform(key, key.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+bool is_secret(std::string_view name) {
+  const std::string key = small_letters(std::string(name));
   for (const std::string_view word : {"secret", "key", "token", "password", "sig", "sas", "credential"})
     if (key.find(word) != std::string::npos && key != "credential_kind") return true;
   return false;
@@ -31,13 +34,10 @@ bool has_credentials(const StoreUri& uri) {
   const size_t at = uri.authority.find('@');
   const std::string user = at == std::string::npos ? "" : uri.authority.substr(0, at);
   if (user.find(':') != std::string::npos || (uri.scheme == "s3" && !user.empty())) return true;
-  for (size_t begin = 0; begin < uri.query.size();) {
-    const size_t end = std::min(uri.query.find('&', begin), uri.query.size());
-    const std::string pair = uri.query.substr(begin, end - begin);
-    if (is_secret(pair.substr(0, pair.find('=')))) return true;
-    begin = end + 1;
-  }
-  return false;
+  return std::ranges::any_of(std::views::split(uri.query, '&'), [](const auto& part) {
+    const std::string_view pair(part.begin(), part.end());
+    return is_secret(pair.substr(0, pair.find('=')));
+  });
 }
 
 std::string where_credentials_belong(std::string_view scheme) {

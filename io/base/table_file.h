@@ -8,6 +8,8 @@
 
 namespace sheaf {
 
+class TableSource;
+
 /// A Parquet or Arrow file read batch by batch; what cannot be read costs its rows, not the file. Keeps
 /// Arrow's headers away from everyone else.
 class TableFile {
@@ -24,11 +26,10 @@ class TableFile {
     std::string type;  ///< Arrow's name for it
     enum class Shape : uint8_t { scalar, list, other } shape = Shape::scalar;
   };
-  const std::vector<Column>& columns() const;
+  const std::vector<Column>& columns() const { return columns_; }
   int64_t rows() const;
   /// The text that TableWriter kept in the file's metadata; empty: none.
   std::string about() const;
-  int row_groups() const;
 
   /// Chooses the columns to read, by name, before the first batch.
   void select(const std::vector<std::string>& names);
@@ -45,9 +46,30 @@ class TableFile {
   /// The next rows, or nothing at the end.
   std::optional<Batch> next();
 
+  struct Row {
+    int64_t number = 0;  ///< from 1
+    int64_t rows = 1;    ///< more where `error` costs several
+    nlohmann::json cells;
+    std::string error;  ///< where not empty, the rows could not be read
+  };
+  /// The next row, in place of next().
+  std::optional<Row> next_row();
+
  private:
-  struct Reader;
-  std::unique_ptr<Reader> reader_;
+  void open();
+  std::optional<Batch> step();
+  Batch lose_rest(const std::string& reason);
+  void next_group();
+
+  std::string path_;
+  std::unique_ptr<TableSource> source_;
+  std::vector<Column> columns_;
+  std::vector<int64_t> group_rows_;
+  size_t group_ = 0;
+  int64_t done_before_ = 0;    // rows of the groups before this one
+  int64_t done_in_group_ = 0;  // rows of this group given out
+  Batch batch_;                // of next_row()
+  size_t given_ = 0;           // rows of batch_
 };
 
 }  // namespace sheaf

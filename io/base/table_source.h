@@ -22,12 +22,19 @@ class TableSource {
   /// `columns`: numbers in the schema.
   virtual void select(const std::vector<int>& columns) = 0;
   virtual std::unique_ptr<arrow::RecordBatchReader> open_group(size_t group) = 0;
+
+  std::unique_ptr<arrow::RecordBatchReader> batches;  ///< of the group being read; null before it is opened
+
+ protected:
+  // Of one file's pages and batches: a hostile page size stops here.
+  static constexpr int64_t kMostMemory = 2LL << 30;
+  arrow::CappedMemoryPool pool_{arrow::default_memory_pool(), kMostMemory};
 };
 
 constexpr int64_t kBatchRows = 64;  // documents may have megabytes each
 
-std::unique_ptr<TableSource> parquet_source(arrow::MemoryPool& pool);
-std::unique_ptr<TableSource> arrow_source(arrow::MemoryPool& pool);
+std::unique_ptr<TableSource> parquet_source();
+std::unique_ptr<TableSource> arrow_source();
 
 /// Throws a failure of Arrow's as one short line.
 void check_source(const arrow::Status& status);

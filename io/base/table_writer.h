@@ -1,9 +1,4 @@
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "io/base/file_layer.h"
 
 namespace arrow {
@@ -60,5 +55,9 @@ class TableWriter {
 
   std::unique_ptr<State> state_;
 };
+
+/// Writes the objects of a file of JSON lines as a Parquet file, whose columns are named as their members.
+void write_parquet_lines(const std::string& lines, const std::vector<TableColumn>& columns,
+                         OutputFile& target);
 
 }  // namespace sheaf

@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/text/spelling.h"
-#include "io/base/written_path.h"
+#include "io/base/paths.h"
 
 namespace sheaf {
 namespace {
@@ -29,11 +29,23 @@ std::optional<double> as_number(const YamlNode& node) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
+template <class Integer>
+std::optional<Integer> as_integer(const YamlNode& node) {
+  return as_number(node) ? parse_number<Integer>(node.text) : std::nullopt;
+}
+
 std::optional<bool> as_boolean(const YamlNode& node) {
   if (node.kind != YamlNode::Kind::scalar || node.quoted) return std::nullopt;
   if (node.text == "true" || node.text == "True" || node.text == "TRUE") return true;
   if (node.text == "false" || node.text == "False" || node.text == "FALSE") return false;
   return std::nullopt;
+}
+
+/// The value of a node that is `wanted`.
+template <class Value>
+Value need(const YamlNode& node, std::string_view name, std::optional<Value> value, std::string_view wanted) {
+  if (!value) refuse("{}: {} must be {}, not {}", node.place.text(), name, wanted, node.describe());
+  return *value;
 }
 
 template <class Number>
@@ -201,22 +213,16 @@ void YamlMap::text_list(std::string_view key, std::vector<std::string>& target) 
 }
 
 void YamlMap::boolean(std::string_view key, bool& target) {
-  const YamlNode* value = take(key);
-  if (!value) return;
-  const auto parsed = as_boolean(*value);
-  if (!parsed)
-    refuse("{}: {} must be true or false, not {}", value->place.text(), path(key), value->describe());
-  target = *parsed;
+  if (const YamlNode* value = take(key))
+    target = need(*value, path(key), as_boolean(*value), "true or false");
 }
 
 void YamlMap::integer(std::string_view key, int64_t& target, Range<int64_t> range) {
   const YamlNode* value = take(key);
   if (!value) return;
-  const auto parsed = as_number(*value) ? parse_number<int64_t>(value->text) : std::nullopt;
-  if (!parsed)
-    refuse("{}: {} must be a whole number, not {}", value->place.text(), path(key), value->describe());
-  check_range(*value, path(key), *parsed, range);
-  target = *parsed;
+  const int64_t parsed = need(*value, path(key), as_integer<int64_t>(*value), "a whole number");
+  check_range(*value, path(key), parsed, range);
+  target = parsed;
 }
 
 void YamlMap::integer(std::string_view key, int32_t& target, Range<int64_t> range) {
@@ -227,22 +233,17 @@ void YamlMap::integer(std::string_view key, int32_t& target, Range<int64_t> rang
 }
 
 void YamlMap::integer(std::string_view key, uint64_t& target) {
-  const YamlNode* value = take(key);
-  if (!value) return;
-  const auto parsed = as_number(*value) ? parse_number<uint64_t>(value->text) : std::nullopt;
-  if (!parsed)
-    refuse("{}: {} must be a whole number from 0 to {}, not {}", value->place.text(), path(key),
-           std::numeric_limits<uint64_t>::max(), value->describe());
-  target = *parsed;
+  if (const YamlNode* value = take(key))
+    target = need(*value, path(key), as_integer<uint64_t>(*value),
+                  fmt::format("a whole number from 0 to {}", std::numeric_limits<uint64_t>::max()));
 }
 
 void YamlMap::number(std::string_view key, double& target, Range<double> range) {
   const YamlNode* value = take(key);
   if (!value) return;
-  const auto parsed = as_number(*value);
-  if (!parsed) refuse("{}: {} must be a number, not {}", value->place.text(), path(key), value->describe());
-  check_range(*value, path(key), *parsed, range);
-  target = *parsed;
+  const double parsed = need(*value, path(key), as_number(*value), "a number");
+  check_range(*value, path(key), parsed, range);
+  target = parsed;
 }
 
 void YamlMap::number(std::string_view key, float& target, Range<double> range) {

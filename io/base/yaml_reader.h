@@ -62,7 +62,7 @@ struct Range {
 /// Text of a scalar; refuses numbers and booleans that are not quoted. `name` is what messages call it.
 std::string yaml_text(const YamlNode& node, std::string_view name);
 /// Text that is a path: one in a file is relative to the folder of that file, one in an option to the working
-/// directory. written_path.h says what is replaced in it.
+/// directory. paths.h says what is replaced in it.
 std::string yaml_path(const YamlNode& node, std::string_view name);
 /// Text of any scalar as it is written, numbers too.
 std::string yaml_scalar(const YamlNode& node, std::string_view name);

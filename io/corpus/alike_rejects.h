@@ -1,8 +1,4 @@
 #pragma once
-#include <cstdint>
-#include <string>
-#include <variant>
-
 #include "core/task/record.h"
 
 namespace sheaf {

@@ -1,21 +1,13 @@
-#include "io/corpus/batch_line.h"
-
 #include <algorithm>
-#include <array>
-#include <cstdint>
 
-#include "core/base/error.h"
-#include "core/task/json_schema.h"
-#include "core/task/pattern_answers.h"
-#include "core/text/json_reader.h"
+#include "core/task/schema.h"
 #include "core/text/spelling.h"
-#include "io/corpus/cells.h"
+#include "io/corpus/record_mapper.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr size_t kMostMessages = 10'000;
 constexpr std::string_view kUrl = "/v1/chat/completions";
@@ -136,7 +128,7 @@ std::shared_ptr<const AnswerObject> object_of(const json& cells, std::string_vie
         AnswerObject{schema.dump(-1, ' ', false, ordered_json::error_handler_t::replace),
                      read_json_schema(schema, std::string(kPath) + ".schema")});
     for (const Attribute& each : object->attributes)
-      if (each.pattern && !each.nullable && !PatternAnswers::has_form(*each.pattern))
+      if (each.pattern && !each.nullable && !can_decode(*each.pattern))
         reject(
             "{}.schema.properties.{}.pattern: values cannot be decoded under it; use a pattern of letters, "
             "digits and classes such as [A-Z]{{2}}-\\d{{4}}, or allow null, which stands for what does not "
@@ -145,7 +137,7 @@ std::shared_ptr<const AnswerObject> object_of(const json& cells, std::string_vie
     return object;
   } catch (const Error& error) {
     if (error.fault() != Fault::input) throw;
-    throw BadRow{error.what()};
+    throw BadText(error.what());
   }
 }
 

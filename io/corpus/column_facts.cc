@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/text/date_text.h"
+#include "core/text/spelling.h"
 #include "core/text/utf8.h"
 
 namespace sheaf {
@@ -15,10 +16,6 @@ using nlohmann::json;
 
 constexpr int64_t kMostChoices = 12, kLeastForChoices = 20, kLeastPerChoice = 5;
 constexpr size_t kLongestChoice = 60;
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-}
 
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
@@ -37,7 +34,7 @@ bool is_written_number(std::string_view text) {
 }
 
 std::string scalar_text(const json& value) {
-  if (value.is_string()) return replace_invalid(value.get_ref<const std::string&>());
+  if (value.is_string()) return valid_utf8(value.get_ref<const std::string&>());
   return value.is_null() || value.is_structured() ? std::string() : value.dump();
 }
 
@@ -64,11 +61,10 @@ bool ColumnFacts::is_text() const {
   return given > 0 && scalar() && numbers < given && booleans < given && dates < given && 2 * urls < given;
 }
 
-bool ColumnFacts::is_called(const std::vector<std::string_view>& words) const {
-  std::string plain;
-  for (const char c : name)
-    if (c != '_' && c != '-' && c != ' ' && c != '.') plain += lower(c);
-  return std::ranges::find(words, plain) != words.end();
+bool ColumnFacts::is_called(std::string_view words) const {
+  std::string plain = small_letters(name);
+  std::erase_if(plain, [](char c) { return c == '_' || c == '-' || c == ' ' || c == '.'; });
+  return !plain.empty() && fmt::format(" {} ", words).find(fmt::format(" {} ", plain)) != std::string::npos;
 }
 
 std::string ColumnFacts::schema_type() const {
@@ -94,8 +90,7 @@ std::string yaml_word(const std::string& text) {
   // What YAML would read as something else than text.
   static constexpr std::array<std::string_view, 10> kOther = {"null", "true", "false", "yes", "no",
                                                               "on",   "off",  "y",     "n",   "~"};
-  std::string small = text;
-  std::ranges::transform(small, small.begin(), lower);
+  const std::string small = small_letters(text);
   const bool letter = !text.empty() && ((small[0] >= 'a' && small[0] <= 'z') || small[0] == '/');
   if (letter && text.back() != ' ' && std::ranges::all_of(text, is_plain) &&
       std::ranges::find(kOther, small) == kOther.end())

@@ -1,10 +1,8 @@
 #pragma once
-#include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <string>
 #include <string_view>
-#include <vector>
+
+#include "io/base/json_file.h"
 
 namespace sheaf {
 
@@ -23,8 +21,8 @@ struct ColumnFacts {
   bool is_text() const;
   /// Whether no two records have the same value.
   bool is_unique() const { return scalar() && static_cast<int64_t>(values.size()) == given; }
-  /// Whether its name is one of `words`, whatever its capitals and separators.
-  bool is_called(const std::vector<std::string_view>& words) const;
+  /// Whether its name is one of `words`, which spaces separate, whatever its capitals and separators.
+  bool is_called(std::string_view words) const;
   /// What follows the name in an entry of a schema: "type: number".
   std::string schema_type() const;
 };

@@ -1,23 +1,30 @@
 #include "io/corpus/corpus.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <unistd.h>
 
-#include "core/base/error.h"
 #include "core/text/spelling.h"
-#include "io/corpus/corpus_files.h"
+#include "io/base/sha256.h"
 #include "io/corpus/corpus_formats.h"
-#include "io/corpus/dataset_corpus.h"
+#include "io/datasets/dataset.h"
 
 namespace sheaf {
 namespace {
 
 constexpr int64_t kSoonCounted = 100'000;
+constexpr int kBetweenLooks = 100;  // milliseconds
+constexpr int64_t kLooked = 100;
+constexpr size_t kShownNames = 3;
 
 /// The first rows of another corpus, bad ones counted.
 class FirstRows : public Corpus {
  public:
   FirstRows(std::unique_ptr<Corpus> all, int64_t most) : all_(std::move(all)), most_(most) {}
-  std::optional<Row> next() override {
+  std::optional<CorpusRow> next() override {
     if (all_->position() >= most_) return std::nullopt;
     return all_->next();
   }
@@ -40,12 +47,84 @@ class FirstRows : public Corpus {
   int64_t most_;
 };
 
+class DatasetCorpus : public Corpus {
+ public:
+  DatasetCorpus(const Job::Input& input, RecordMapper mapper)
+      : input_(input), mapper_(std::move(mapper)), reader_(open()) {}
+
+  std::optional<CorpusRow> next() override {
+    auto row = reader_->next();
+    if (!row) return std::nullopt;
+    ++row_;
+    if (!row->error.empty())
+      return Reject{std::move(row->place), nullptr,
+                    row->entry.empty() ? std::move(row->error) : row->entry + ": " + row->error};
+    return mapper_.map(std::move(row->place), row->cells, row_);
+  }
+
+  int64_t position() const override { return row_; }
+
+  void skip_to(int64_t position) override {
+    while (row_ < position && reader_->next()) ++row_;
+  }
+
+  std::optional<int64_t> records_expected() const override { return reader_->entries(); }
+
+  int64_t count_records(int64_t most) override {
+    if (const auto entries = reader_->entries()) return std::min(*entries, most);
+    const auto other = open();
+    int64_t rows = 0;
+    while (rows < most && other->next()) ++rows;
+    return rows;
+  }
+
+ private:
+  std::unique_ptr<DatasetReader> open() const {
+    return open_dataset(input_.format, input_.path, input_.dataset);
+  }
+
+  Job::Input input_;
+  RecordMapper mapper_;
+  std::unique_ptr<DatasetReader> reader_;
+  int64_t row_ = 0;
+};
+
+/// The dataset of a job whose `input.format` names one.
+std::unique_ptr<Corpus> open_dataset_corpus(const Job& job, RecordMapper mapper) {
+  const DatasetFormat& format = *find_dataset_format(job.input.format);
+  std::vector<std::string> columns = format.task == TaskKind::ask
+                                         ? std::vector<std::string>{"id", "context", "questions"}
+                                         : std::vector<std::string>{"id", "category", "document", "gold"};
+  if (format.documents) columns.emplace_back("documents");
+  for (const MappedColumn& column : mapper.columns()) check_column(column, columns, "the dataset");
+  return std::make_unique<DatasetCorpus>(job.input, std::move(mapper));
+}
+
 std::unique_ptr<Corpus> open_format(const Job& job, const CorpusFiles& corpus, RecordMapper mapper) {
   if (corpus.format == CorpusFormat::dataset) return open_dataset_corpus(job, std::move(mapper));
   if (corpus.format == CorpusFormat::table) return open_parquet_corpus(corpus.files, std::move(mapper));
   const std::string& copied = job.input.standard_input.path;
   if (corpus.format == CorpusFormat::csv) return open_csv_corpus(corpus.files, std::move(mapper), copied);
   return open_jsonl_corpus(corpus.files, std::move(mapper), copied);
+}
+
+std::string some_of(const std::vector<std::string>& names) {
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < std::min(names.size(), kShownNames); ++i)
+    shown.push_back('"' + shorten_text(names[i], 60) + '"');
+  return fmt::format(
+      "{}{}", fmt::join(shown, ", "),
+      names.size() > kShownNames ? fmt::format(" and {} more", names.size() - kShownNames) : "");
+}
+
+/// The job as one whose document is the category, whatever that is.
+Job with_category_as_document(Job job) {
+  job.input.document = {job.input.category};
+  job.input.category.clear();
+  job.input.id.clear();
+  job.input.keep.clear();
+  job.input.limit = kLooked;
+  return job;
 }
 
 }  // namespace
@@ -61,6 +140,24 @@ void check_column(const MappedColumn& column, const std::vector<std::string>& co
         column.place, file, column.name);
   refuse("{}: {} has no column \"{}\"{}", column.place, file, column.name,
          suggest_spelling(column.name, columns));
+}
+
+CorpusFiles find_corpus_files(const std::string& path, const std::string& format, const std::string& where) {
+  if (find_dataset_format(format)) return {dataset_files(format, path, where), CorpusFormat::dataset};
+  return find_table_files(path, format, where);
+}
+
+void list_corpus(Job::Input& input, const std::string& where) {
+  input.listing = std::make_shared<const Job::Input::Listing>(
+      input.path, input.format, find_corpus_files(input.path, input.format, where).files);
+}
+
+CorpusFiles find_corpus_files(const Job::Input& input, const std::string& where) {
+  const Job::Input::Listing* const kept = input.listing.get();
+  if (!kept || kept->path != input.path || kept->format != input.format)
+    return find_corpus_files(input.path, input.format, where);
+  if (find_dataset_format(input.format)) return {kept->files, CorpusFormat::dataset};
+  return {kept->files, format_of_files(kept->files, input.format, where)};
 }
 
 std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema) {
@@ -79,6 +176,57 @@ std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema) {
 
 std::unique_ptr<Corpus> first_rows(std::unique_ptr<Corpus> corpus, int64_t end) {
   return std::make_unique<FirstRows>(std::move(corpus), end);
+}
+
+std::unique_ptr<ScratchFile> copy_standard_input(Job& job, const std::atomic<bool>& stop) {
+  auto copy = std::make_unique<ScratchFile>(job.output.path);
+  Sha256 sum;
+  std::string buffer(1 << 20, '\0');
+  for (;;) {
+    // Reading alone would go on after a signal; waiting does not. A signal may come just before the wait,
+    // which therefore ends by itself.
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    const int ready = ::poll(&input, 1, kBetweenLooks);
+    if (stop) return nullptr;
+    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+    const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EBADF)
+      refuse("input.path: \"-\": standard input is closed; give the corpus there");
+    if (count < 0) fail("standard input cannot be read: {}", std::strerror(errno));
+    if (count == 0) break;
+    const std::string_view bytes(buffer.data(), static_cast<size_t>(count));
+    copy->append(bytes);
+    sum.add(bytes);
+  }
+  job.input.standard_input = {copy->path(), copy->size(), sum.hex()};
+  return copy;
+}
+
+std::string category_notice(const Job& job, const Schema& schema) {
+  if (job.input.category.empty()) return {};
+  std::vector<std::string> seen;
+  int64_t records = 0;
+  try {
+    const Schema any{{{"any", {}}}};
+    const auto corpus = open_corpus(with_category_as_document(job), &any);
+    while (const auto row = corpus->next()) {
+      const auto* record = std::get_if<Record>(&*row);
+      if (record == nullptr) continue;
+      if (schema.find(record->document)) return {};
+      ++records;
+      if (std::ranges::find(seen, record->document) == seen.end()) seen.push_back(record->document);
+    }
+  } catch (const Error&) {
+    return {};
+  }
+  if (seen.empty()) return {};
+  std::vector<std::string> known;
+  for (const Category& category : schema.categories) known.push_back(category.name);
+  return fmt::format(
+      "none of the first {} records has a category of {}: column \"{}\" has {}, but the schema has {}; check "
+      "input.category",
+      records, job.task.schema, job.input.category, some_of(seen), some_of(known));
 }
 
 }  // namespace sheaf

@@ -1,27 +1,23 @@
 #include "io/corpus/describe_corpus.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 
-#include "core/base/error.h"
 #include "core/text/spelling.h"
 #include "core/text/utf8.h"
 #include "io/base/csv_reader.h"
 #include "io/base/file_layer.h"
 #include "io/base/foreign_files.h"
-#include "io/base/json_line.h"
 #include "io/base/line_reader.h"
 #include "io/base/table_file.h"
 #include "io/corpus/column_facts.h"
-#include "io/corpus/corpus_files.h"
+#include "io/corpus/corpus.h"
 #include "io/corpus/corpus_formats.h"
-#include "io/datasets/entry.h"
+#include "io/datasets/readers.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr size_t kShownText = 120;
 constexpr size_t kShownRecords = 3;
@@ -102,7 +98,7 @@ struct FirstRecords {
   }
 };
 
-void describe_parquet(const std::vector<std::string>& files, ordered_json& about, FirstRecords& first) {
+int64_t describe_parquet(const std::vector<std::string>& files, ordered_json& about, FirstRecords& first) {
   int64_t rows = 0;
   for (const std::string& path : files) {
     TableFile file(path);
@@ -120,30 +116,29 @@ void describe_parquet(const std::vector<std::string>& files, ordered_json& about
       for (json& row : batch->cells) first.add(std::move(row));
     }
   }
-  about["records"] = rows;
+  return rows;
 }
 
-void describe_jsonl(const std::vector<std::string>& files, ordered_json& about, FirstRecords& first) {
+int64_t describe_jsonl(const std::vector<std::string>& files, ordered_json& about, FirstRecords& first) {
   int64_t rows = 0;
   for (const std::string& path : files) {
     LineReader reader(path);
-    while (const auto line = reader.next()) {
+    while (const auto line = reader.next_record()) {
       if (!line->damage.empty()) {
         about["damage"] = fmt::format("{}:{}: {}", path, line->number, line->damage);
         continue;
       }
-      if (!line->too_long && line->text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       ++rows;
       if (line->too_long || first.full()) continue;
       try {
-        first.add(parse_json_line(line->text, [](const std::string&) { return true; }));
+        first.add(parse_json_line(line->text));
         add_columns(first.records.back(), about["columns"]);
-      } catch (const BadText& error) {
-        add_unreadable(about, path, line->number, error.what());
+      } catch (const BadText& bad) {
+        add_unreadable(about, path, line->number, bad.reason);
       }
     }
   }
-  about["records"] = rows;
+  return rows;
 }
 
 /// Numbers where all of its cells are.
@@ -160,7 +155,7 @@ std::string csv_type(const std::string& column, const std::vector<json>& records
   return type;
 }
 
-void describe_csv(const std::vector<std::string>& files, ordered_json& about, FirstRecords& first) {
+int64_t describe_csv(const std::vector<std::string>& files, ordered_json& about, FirstRecords& first) {
   int64_t rows = 0;
   for (const std::string& path : files) {
     CsvReader reader(path);
@@ -184,7 +179,7 @@ void describe_csv(const std::vector<std::string>& files, ordered_json& about, Fi
   }
   for (auto& column : about["columns"]) column["type"] = csv_type(column["name"], first.records);
   about.erase("header");
-  about["records"] = rows;
+  return rows;
 }
 
 }  // namespace
@@ -196,12 +191,8 @@ bool begins_like_records(std::string_view beginning) {
   const size_t end = beginning.find('\n', first);
   if (end == std::string_view::npos || beginning.find_first_not_of(" \t\r\n", end) == std::string_view::npos)
     return false;
-  try {
-    parse_json_line(beginning.substr(first, end - first), [](const std::string&) { return false; });
-    return true;
-  } catch (const BadText&) {
-    return false;
-  }
+  const auto none = [](const std::string&) { return false; };
+  return read_json(beginning.substr(first, end - first), {.keep = none}).is_object();
 }
 
 std::string wanted_format(const std::string& path) {
@@ -222,12 +213,10 @@ ordered_json describe_corpus(const std::string& path, const std::string& format,
   about["records"] = 0;
   about["columns"] = ordered_json::array();
   about["first"] = nullptr;
-  if (corpus.format == CorpusFormat::table)
-    describe_parquet(corpus.files, about, first);
-  else if (corpus.format == CorpusFormat::csv)
-    describe_csv(corpus.files, about, first);
-  else
-    describe_jsonl(corpus.files, about, first);
+  const auto describe = corpus.format == CorpusFormat::table ? describe_parquet
+                        : corpus.format == CorpusFormat::csv ? describe_csv
+                                                             : describe_jsonl;
+  about["records"] = describe(corpus.files, about, first);
   if (corpus.format == CorpusFormat::jsonl && about["columns"].empty() && about["records"] > 0)
     for (const std::string& file : corpus.files) refuse_foreign(file, file);
   if (!first.records.empty()) about["first"] = shortened(first.records.front());

@@ -3,19 +3,15 @@
 #include <algorithm>
 #include <fmt/ranges.h>
 
-#include "core/base/error.h"
-#include "core/task/unknown_names.h"
-#include "core/task/write_value.h"
+#include "core/task/gold.h"
 #include "core/text/spelling.h"
 #include "io/corpus/record_mapper.h"
-#include "io/datasets/entry.h"
 #include "io/datasets/gold.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr std::string_view kExampleForms =
     "task.examples must name records with a \"gold\" column (.jsonl, .csv or .parquet), or oa-mine or "
@@ -61,9 +57,9 @@ class ExampleReader {
     while (auto row = rows->next()) {
       empty = false;
       try {
-        if (!row->error.empty()) throw BadEntry{row->error};
+        if (!row->error.empty()) throw BadText(row->error);
         add(*row);
-      } catch (const BadEntry& bad) {
+      } catch (const BadText& bad) {
         refuse("{}: task.examples: {}", place_text(*row), bad.reason);
       }
     }
@@ -87,7 +83,7 @@ class ExampleReader {
   }
 
   void add(const DatasetRow& row) {
-    if (!row.cells.is_object()) bad_entry("this is not a JSON object");
+    if (!row.cells.is_object()) reject("this is not a JSON object");
     const bool usual = !has_columns(row.cells, own_) && has_columns(row.cells, usual_);
     const std::string& column = (usual ? usual_job_ : job_).input.category;
     if (const auto category = row.cells.find(column); !column.empty() && category != row.cells.end() &&
@@ -99,7 +95,7 @@ class ExampleReader {
     }
     ++known_;
     auto mapped = (usual ? usual_ : own_).map(row.place, row.cells, 0);
-    if (const auto* reject = std::get_if<Reject>(&mapped)) throw BadEntry{reject->reason};
+    if (const auto* reject = std::get_if<Reject>(&mapped)) throw BadText(reject->reason);
     auto& record = std::get<Record>(mapped);
     json gold = gold_values(row.cells);
     // A person found these wrong, null among them, and did not say what is right.

@@ -1,10 +1,6 @@
 #pragma once
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "core/job/job.h"
-#include "core/task/examples.h"
+#include "core/task/gold.h"
 #include "core/task/schema.h"
 
 namespace sheaf {

@@ -1,65 +1,40 @@
-#include "io/corpus/propose_job.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <fmt/ranges.h>
 #include <set>
 
-#include "core/text/json_reader.h"
+#include "core/text/spelling.h"
+#include "core/text/utf8.h"
 #include "io/corpus/column_facts.h"
+#include "io/corpus/describe_corpus.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr size_t kMostCategories = 200, kMostAttributes = 500, kLongestColumn = 200, kLongestId = 100;
 constexpr double kLongText = 40, kShortValue = 60;
 const std::string kOneCategory;  // where no column has the category
 
-const std::vector<std::string_view> kTitles = {"title",       "name",     "productname", "producttitle",
-                                               "productname", "headline", "subject",     "itemname"};
-const std::vector<std::string_view> kTexts = {"description",
-                                              "text",
-                                              "body",
-                                              "content",
-                                              "document",
-                                              "abstract",
-                                              "summary",
-                                              "features",
-                                              "bullets",
-                                              "review",
-                                              "comment",
-                                              "message",
-                                              "notes",
-                                              "details",
-                                              "context",
-                                              "passage",
-                                              "article",
-                                              "specification",
-                                              "productdescription",
-                                              "bulletpoints"};
+// Words for columns, without capitals and separators.
+constexpr std::string_view kTitles = "title name productname producttitle headline subject itemname";
+constexpr std::string_view kTexts =
+    "description text body content document abstract summary features bullets review comment message "
+    "notes details context passage article specification productdescription bulletpoints";
 const std::vector<std::string_view> kCategories = {
     "category",   "productcategory", "producttype", "type",        "kind",  "class",
     "department", "group",           "categories",  "subcategory", "genre", "taxonomy"};
-const std::vector<std::string_view> kIds = {"id",   "sku",       "asin",   "gtin",  "ean",  "upc",
-                                            "isbn", "uuid",      "uid",    "key",   "code", "ref",
-                                            "mpn",  "productid", "itemid", "docid", "guid", "rowid"};
+constexpr std::string_view kIds =
+    "id sku asin gtin ean upc isbn uuid uid key code ref mpn productid itemid docid guid rowid";
 /// No text may give them away.
-const std::vector<std::string_view> kAnswers = {"gold", "wrong", "answer", "answers", "extra"};
-const std::vector<std::string_view> kContexts = {"context", "passage",  "paragraph",
-                                                 "article", "document", "text"};
+constexpr std::string_view kAnswers = "gold wrong answer answers extra";
+constexpr std::string_view kContexts = "context passage paragraph article document text";
 
 /// Whether a job and a schema can name it.
 bool is_nameable(const std::string& name) {
   return name.size() <= kLongestColumn && name.find('\0') == std::string::npos &&
          name.find_first_not_of(" \t\r\n") != std::string::npos;
-}
-
-std::string lowered(std::string text) {
-  std::ranges::transform(text, text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
-  return text;
 }
 
 /// An object, or the text of one.
@@ -103,9 +78,9 @@ class Proposer {
       if (!fits) continue;
       const bool one_word = std::ranges::none_of(
           column.values, [](const auto& each) { return each.first.find(' ') != std::string::npos; });
-      const int rank = column.is_called({"id"})                                    ? 4
+      const int rank = column.is_called("id")                                      ? 4
                        : column.is_called(kIds)                                    ? 3
-                       : lowered(column.name).ends_with("id") && one_word          ? 2
+                       : small_letters(column.name).ends_with("id") && one_word    ? 2
                        : &column == &columns_.front() && one_word && records() > 1 ? 1
                                                                                    : 0;
       if (rank > best) id_ = column.name;
@@ -117,9 +92,9 @@ class Proposer {
   bool asks() {
     std::string questions, question, context;
     for (const ColumnFacts& column : columns_) {
-      if (column.is_called({"questions"}) && column.lists == column.given && column.given > 0)
+      if (column.is_called("questions") && column.lists == column.given && column.given > 0)
         questions = column.name;
-      if (column.is_called({"question"}) && column.is_text()) question = column.name;
+      if (column.is_called("question") && column.is_text()) question = column.name;
       if (context.empty() && column.is_called(kContexts) && column.is_text()) context = column.name;
     }
     if (context.empty() || (questions.empty() && question.empty())) return false;
@@ -127,7 +102,7 @@ class Proposer {
     questions_ = questions;
     context_ = context;
     for (const ColumnFacts& column : columns_)
-      if (column.is_called({"options"}) && column.given > 0 && column.lists == column.given)
+      if (column.is_called("options") && column.given > 0 && column.lists == column.given)
         options_ = column.name;
     return true;
   }
@@ -135,7 +110,7 @@ class Proposer {
   void choose_category() {
     for (const std::string_view word : kCategories)
       for (const ColumnFacts& column : columns_)
-        if (category_.empty() && column.name != id_ && column.is_called({word}) && column.is_text() &&
+        if (category_.empty() && column.name != id_ && column.is_called(word) && column.is_text() &&
             10 * column.given >= 9 * records() && column.longest <= kLongestColumn &&
             column.values.size() <= kMostCategories && 2 * column.values.size() <= sample_.size() + 4)
           category_ = column.name;
@@ -169,14 +144,13 @@ class Proposer {
   static bool stands_in(const json& value, const std::string& text) {
     if (value.is_array())
       return std::ranges::any_of(value, [&](const json& each) { return stands_in(each, text); });
-    const std::string wanted = lowered(scalar_text(value));
+    const std::string wanted = small_letters(scalar_text(value));
     return !wanted.empty() && text.find(wanted) != std::string::npos;
   }
 
   /// The attributes of "gold" by category, or else columns whose values are mostly in the texts.
   void find_gold() {
-    const auto gold =
-        std::ranges::find_if(columns_, [](const auto& each) { return each.is_called({"gold"}); });
+    const auto gold = std::ranges::find_if(columns_, [](const auto& each) { return each.is_called("gold"); });
     if (gold != columns_.end()) {
       for (const json& record : sample_) {
         const json values = gold_object(record.value(gold->name, json()));
@@ -207,7 +181,8 @@ class Proposer {
   int64_t count_in_text(const std::string& column) const {
     return std::ranges::count_if(sample_, [&](const json& record) {
       std::string text;
-      for (const std::string& name : texts_) text += lowered(scalar_text(record.value(name, json()))) + '\n';
+      for (const std::string& name : texts_)
+        text += small_letters(scalar_text(record.value(name, json()))) + '\n';
       return stands_in(record.value(column, json()), text);
     });
   }
@@ -264,13 +239,12 @@ class Proposer {
   std::vector<std::string> names_of(const std::string& category) const {
     if (attributes_.empty()) return {"Brand"};
     const auto known = of_category_.find(category);
-    std::vector<std::string> names;
-    for (const ColumnFacts& each : attributes_)
-      if (known == of_category_.end() || known->second.contains(each.name))
-        names.push_back(yaml_word(each.name));
-    if (!names.empty()) return names;
-    for (const ColumnFacts& each : attributes_) names.push_back(yaml_word(each.name));
-    return names;
+    std::vector<std::string> names, own;
+    for (const ColumnFacts& each : attributes_) {
+      names.push_back(yaml_word(each.name));
+      if (known != of_category_.end() && known->second.contains(each.name)) own.push_back(names.back());
+    }
+    return own.empty() ? names : own;
   }
 
   const std::vector<json>& sample_;

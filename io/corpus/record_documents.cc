@@ -1,5 +1,3 @@
-#include "io/corpus/record_documents.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -7,7 +5,7 @@
 
 #include "core/task/relevance.h"
 #include "core/text/spelling.h"
-#include "io/corpus/cells.h"
+#include "io/corpus/record_mapper.h"
 
 namespace sheaf {
 namespace {

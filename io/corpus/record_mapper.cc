@@ -1,12 +1,12 @@
 #include "io/corpus/record_mapper.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 
-#include "core/base/error.h"
 #include "core/text/spelling.h"
-#include "io/corpus/batch_line.h"
-#include "io/corpus/cells.h"
-#include "io/corpus/record_documents.h"
+#include "core/text/utf8.h"
+#include "io/base/sha256.h"
 
 namespace sheaf {
 namespace {
@@ -44,7 +44,47 @@ Question question_of(const json& value) {
   return question;
 }
 
+/// Stands before the name of the file and the text.
+struct Head {
+  int64_t row = 0;
+  int64_t name_bytes = 0, text_bytes = 0;
+};
+
 }  // namespace
+
+Contexts::Key Contexts::key_of(const json& id) {
+  Key key;
+  std::memcpy(key.data(), Sha256().add(id.dump()).digest().data(), sizeof key);
+  return key;
+}
+
+void Contexts::add(const json& id, const std::string& text, const Place& place) {
+  if (!places_.try_emplace(key_of(id), file_.size()).second) return;
+  const Head head{place.row, static_cast<int64_t>(place.file.size()), static_cast<int64_t>(text.size())};
+  std::string record(sizeof head, '\0');
+  std::memcpy(record.data(), &head, sizeof head);
+  file_.append(record.append(place.file).append(text));
+}
+
+std::optional<Contexts::Context> Contexts::find(const json& id) const {
+  const auto at = places_.find(key_of(id));
+  if (at == places_.end()) return std::nullopt;
+  Head head;
+  std::memcpy(&head, file_.read(at->second, sizeof head).data(), sizeof head);
+  std::string name =
+      file_.read(at->second + static_cast<int64_t>(sizeof head), head.name_bytes + head.text_bytes);
+  std::string text = name.substr(static_cast<size_t>(head.name_bytes));
+  name.resize(static_cast<size_t>(head.name_bytes));
+  return Context{std::move(text), {std::move(name), head.row}};
+}
+
+std::shared_ptr<const Contexts> gather_contexts(Corpus& corpus, const std::string& near) {
+  auto contexts = std::make_shared<Contexts>(near);
+  while (const auto row = corpus.next())
+    if (const auto* record = std::get_if<Record>(&*row); record && !record->document.empty())
+      contexts->add(record->id, record->document, record->place);
+  return contexts;
+}
 
 RecordMapper::RecordMapper(const Job& job, const Schema* schema, std::shared_ptr<const Contexts> contexts)
     : input_(job.input),
@@ -99,7 +139,7 @@ bool RecordMapper::wants(std::string_view column) const {
                      [&](const MappedColumn& c) { return c.name == column; });
 }
 
-Row RecordMapper::map(Place place, const json& cells, int64_t number, std::string_view line) const {
+CorpusRow RecordMapper::map(Place place, const json& cells, int64_t number, std::string_view line) const {
   Record record;
   record.place = std::move(place);
   try {
@@ -121,7 +161,7 @@ Row RecordMapper::map(Place place, const json& cells, int64_t number, std::strin
     if (!schema_) map_questions(cells, record);
     if (!input_.documents.empty()) map_documents(cells, input_, record);
     for (const std::string& column : input_.keep) record.kept[column] = cells.value(column, json());
-  } catch (const BadRow& bad) {
+  } catch (const BadText& bad) {
     return Reject{std::move(record.place), std::move(record.id), bad.reason};
   }
   return record;
@@ -196,6 +236,47 @@ void RecordMapper::map_questions(const json& cells, Record& record) const {
   }
   for (const json& entry : list_cell(cells, input_.questions, "questions", kMostQuestions))
     record.questions.push_back(question_of(entry));
+}
+
+const json& cell(const json& cells, std::string_view column) {
+  const auto found = cells.find(column);
+  if (found == cells.end()) reject("column \"{}\" is missing", column);
+  return *found;
+}
+
+std::string text_of(const json& value, std::string_view what) {
+  if (value.is_number_float() && !std::isfinite(value.get<double>()))
+    reject("{} is not a finite number", what);
+  if (value.is_number()) return value.dump();
+  if (!value.is_string()) reject("{} is {}, not text", what, kind_of(value));
+  const auto& text = value.get_ref<const std::string&>();
+  if (const size_t good = valid_prefix(text); good < text.size())
+    reject("{} is not valid UTF-8 at byte {}", what, good + 1);
+  if (text.size() > kLongestDocument)
+    reject("{} has {} bytes; at most {} are allowed", what, text.size(), kLongestDocument);
+  return text;
+}
+
+bool blank(const std::string& text) {
+  return text.find_first_not_of(" \t\r\n\v\f") == std::string::npos;
+}
+
+json id_of(const json& value, std::string_view what) {
+  if (value.is_string()) return text_of(value, what);
+  if (!value.is_number()) reject("{} is {}, not text or a number", what, kind_of(value));
+  if (value.is_number_float() && !std::isfinite(value.get<double>()))
+    reject("{} is not a finite number", what);
+  if (value.is_number_float() && std::abs(value.get<double>()) >= 0x1p53)
+    reject("{} has too many digits for a number; write it as text", what);
+  return value;
+}
+
+const json& list_cell(const json& cells, std::string_view column, std::string_view things, size_t most) {
+  const json& list = cell(cells, column);
+  if (!list.is_array()) reject("column \"{}\" is {}, not a list of {}", column, kind_of(list), things);
+  if (list.empty()) reject("the record has no {}", things);
+  if (list.size() > most) reject("the record has {} {}; at most {} are allowed", list.size(), things, most);
+  return list;
 }
 
 }  // namespace sheaf

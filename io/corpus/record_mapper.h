@@ -1,20 +1,46 @@
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <string>
+#include <array>
+#include <unordered_map>
 #include <unordered_set>
-#include <variant>
-#include <vector>
 
 #include "core/job/job.h"
 #include "core/task/record.h"
-#include "core/task/schema.h"
-#include "io/corpus/contexts.h"
+#include "io/base/json_file.h"
+#include "io/base/scratch_file.h"
 
 namespace sheaf {
 
-using Row = std::variant<Record, Reject>;
+using CorpusRow = std::variant<Record, Reject>;
+
+/// The texts of contexts by their ids. They lie in a file; memory holds where, some 50 bytes an id.
+class Contexts {
+ public:
+  /// `near`: where there is room for the file, see ScratchFile.
+  explicit Contexts(const std::string& near) : file_(near) {}
+
+  /// Keeps the first text of an id.
+  void add(const nlohmann::json& id, const std::string& text, const Place& place);
+  bool empty() const { return places_.empty(); }
+
+  struct Context {
+    std::string text;
+    Place place;  ///< the row that gave it
+  };
+  std::optional<Context> find(const nlohmann::json& id) const;
+
+ private:
+  using Key = std::array<uint64_t, 2>;  ///< of the id's SHA-256, so that ids are never mistaken for another
+  struct KeyHash {
+    size_t operator()(const Key& key) const { return static_cast<size_t>(key[0]); }
+  };
+  static Key key_of(const nlohmann::json& id);
+
+  ScratchFile file_;
+  std::unordered_map<Key, int64_t, KeyHash> places_;  ///< where in the file
+};
+
+/// Reads a corpus of contexts (a RecordMapper that gathers) to its end.
+std::shared_ptr<const Contexts> gather_contexts(Corpus& corpus, const std::string& near);
 
 /// A column that the job names, and what it must hold.
 struct MappedColumn {
@@ -41,7 +67,7 @@ class RecordMapper {
 
   /// `cells` is an object of column → value; `number` is the id where the job names no id column.
   /// `line`: the row as it is written, where that is JSON; the keys of `cells` have lost their order.
-  Row map(Place place, const nlohmann::json& cells, int64_t number, std::string_view line = {}) const;
+  CorpusRow map(Place place, const nlohmann::json& cells, int64_t number, std::string_view line = {}) const;
 
  private:
   void map_category(const nlohmann::json& cells, Record& record) const;
@@ -59,5 +85,31 @@ class RecordMapper {
   std::unordered_set<std::string> categories_;  ///< of the schema
   std::vector<MappedColumn> columns_;
 };
+
+/// Reads a line of an OpenAI batch, {"custom_id", "method", "url", "body": {"messages", "max_tokens", …}}.
+/// Throws BadText, with the name of the key, for what would change the answer and is not done here. `line`:
+/// the row as it is written, from where the keys of an answer's schema have their order.
+void map_batch_line(const nlohmann::json& cells, std::string_view line, const Job::Method& method,
+                    Record& record);
+
+/// Reads the documents of a row and how relevant each is for its questions, which are there already. Where
+/// the row has no scores they are lexical. Rejects what cannot be used (BadText).
+void map_documents(const nlohmann::json& cells, const Job::Input& input, Record& record);
+
+// Cells of a row. What cannot be used is rejected (BadText).
+
+constexpr size_t kLongestDocument = 10 << 20;
+
+/// The cell of a column; a missing one is rejected.
+const nlohmann::json& cell(const nlohmann::json& cells, std::string_view column);
+/// A column that must hold a list of 1 to `most` `things`: "questions".
+const nlohmann::json& list_cell(const nlohmann::json& cells, std::string_view column, std::string_view things,
+                                size_t most);
+/// Text, or a number as text; anything else, and text that is too long or not UTF-8, is rejected. `what`
+/// begins the reason.
+std::string text_of(const nlohmann::json& value, std::string_view what);
+/// Text or a number as it stands.
+nlohmann::json id_of(const nlohmann::json& value, std::string_view what);
+bool blank(const std::string& text);
 
 }  // namespace sheaf

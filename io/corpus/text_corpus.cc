@@ -1,14 +1,13 @@
-#include "io/corpus/text_corpus.h"
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "core/base/error.h"
 #include "core/base/interrupted.h"
+#include "core/task/record.h"
 #include "io/base/file_layer.h"
 #include "io/base/store.h"
 #include "io/corpus/alike_rejects.h"
+#include "io/corpus/corpus_formats.h"
 
 namespace sheaf {
 namespace {
@@ -27,8 +26,8 @@ class TextCorpus : public Corpus {
     }
   }
 
-  std::optional<Row> next() override {
-    std::optional<Row> row = take();
+  std::optional<CorpusRow> next() override {
+    std::optional<CorpusRow> row = take();
     if (!row) return std::nullopt;
     const bool several = alike_.is_one_more(*row);
     alike_.add(*row);
@@ -44,7 +43,7 @@ class TextCorpus : public Corpus {
       pass(position - AlikeRejects::kLookBack);
     }
     while (row_ < position) {
-      const std::optional<Row> row = take();
+      const std::optional<CorpusRow> row = take();
       if (!row) return;
       alike_.add(*row);
     }
@@ -70,12 +69,12 @@ class TextCorpus : public Corpus {
 
  private:
   /// The next record, without a step on.
-  const std::optional<Row>& peek() {
+  const std::optional<CorpusRow>& peek() {
     if (!peeked_ && advance()) peeked_ = reader_->row(files_.names[file_], row_ + 1);
     return peeked_;
   }
 
-  std::optional<Row> take() {
+  std::optional<CorpusRow> take() {
     peek();
     row_ += peeked_.has_value();
     return std::exchange(peeked_, std::nullopt);
@@ -92,7 +91,7 @@ class TextCorpus : public Corpus {
   /// Adds those that follow a reject and are told together with it.
   void take_alike(Reject& reject) {
     while (row_ % AlikeRejects::kToldTogether != 0 && peek() && alike_.is_one_more(*peek())) {
-      const Row row = *take();
+      const CorpusRow row = *take();
       alike_.add(row);
       ++reject.records;
       reject.last_row = std::get<Reject>(row).place.row;
@@ -119,7 +118,7 @@ class TextCorpus : public Corpus {
   std::vector<double> sizes_;  // in bytes, of the paths
   size_t file_ = 0;
   std::unique_ptr<RecordReader> reader_;
-  std::optional<Row> peeked_;  // record row_ + 1, which the reader has come to
+  std::optional<CorpusRow> peeked_;  // record row_ + 1, which the reader has come to
   int64_t row_ = 0;
   bool numbered_;
   AlikeRejects alike_;
@@ -135,6 +134,25 @@ TextFiles text_files(std::vector<std::string> files, const std::string& standard
 
 std::unique_ptr<Corpus> open_text_corpus(TextFiles files, OpenReader open, bool numbered) {
   return std::make_unique<TextCorpus>(std::move(files), std::move(open), numbered);
+}
+
+bool AlikeRejects::is_like_last(const Reject& reject, const std::string& kind) const {
+  return count_ > 0 && reject.place.file == file_ && kind == kind_;
+}
+
+bool AlikeRejects::is_one_more(const CorpusRow& row) const {
+  const auto* reject = std::get_if<Reject>(&row);
+  return reject && count_ >= kToldEach && (numbered_ || reject->id.is_null()) &&
+         is_like_last(*reject, reason_kind(reject->reason));
+}
+
+void AlikeRejects::add(const CorpusRow& row) {
+  const auto* reject = std::get_if<Reject>(&row);
+  if (!reject || !(numbered_ || reject->id.is_null())) return forget();
+  std::string kind = reason_kind(reject->reason);
+  count_ = is_like_last(*reject, kind) ? count_ + 1 : 1;
+  file_ = reject->place.file;
+  kind_ = std::move(kind);
 }
 
 }  // namespace sheaf

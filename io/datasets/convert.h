@@ -1,8 +1,5 @@
 #pragma once
-#include <cstdint>
-#include <functional>
-#include <string>
-
+#include "io/base/file_layer.h"
 #include "io/datasets/dataset.h"
 
 namespace sheaf {
@@ -23,5 +20,27 @@ struct Converted {
 Converted convert_dataset(const std::string& format, const std::string& from, const std::string& to,
                           const ConvertSettings& settings,
                           const std::function<void(const DatasetRow&)>& on_reject);
+
+/// Writes rows of sheaf's own corpus (DatasetRow::cells) as JSON lines, or as Parquet where the name ends in
+/// .parquet. The file has its name only once it is whole; one that was there is replaced.
+class CorpusWriter {
+ public:
+  /// Refuses a name that ends in neither .jsonl nor .parquet. `task` is ask or extract.
+  CorpusWriter(const std::string& path, TaskKind task);
+  ~CorpusWriter();
+  CorpusWriter(const CorpusWriter&) = delete;
+  CorpusWriter& operator=(const CorpusWriter&) = delete;
+
+  void add(const ordered_json& row);
+  void finish();
+
+ private:
+  std::string path_;
+  TaskKind task_;
+  std::string lines_path_;
+  std::unique_ptr<OutputFile> lines_;
+  std::string buffer_;
+  bool documents_ = false;  // some row has a list of them
+};
 
 }  // namespace sheaf

@@ -1,28 +1,22 @@
 #include "io/datasets/dataset.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <random>
 
-#include "core/base/error.h"
 #include "core/text/spelling.h"
 #include "io/base/foreign_files.h"
+#include "io/base/globs.h"
+#include "io/base/line_reader.h"
+#include "io/base/paths.h"
 #include "io/datasets/readers.h"
-#include "io/datasets/recognize.h"
 
 namespace sheaf {
 namespace {
 
 namespace fs = std::filesystem;
 
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
-bool is_folder(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
+constexpr int kLinesToTry = 100;
+constexpr size_t kFilesToTry = 20;
 
 std::vector<std::string> narrativeqa_files(const std::string& path, const std::string& where) {
   const fs::path folder = is_folder(path) ? fs::path(path) : fs::path(path).parent_path();
@@ -35,18 +29,80 @@ std::vector<std::string> narrativeqa_files(const std::string& path, const std::s
          path);
 }
 
-std::unique_ptr<DatasetReader> open_reader(const std::string& format, const std::string& path,
-                                           const DatasetOptions& options) {
-  std::vector<std::string> files = dataset_files(format, path);
-  if (format == "squad") return open_squad(path);
-  if (format == "quac") return open_quac(path, options.turns);
-  if (format == "drop") return open_drop(path);
-  if (format == "longhealth") return open_longhealth(path);
-  if (format == "race") return open_race(path, std::move(files));
-  if (format == "narrativeqa") return open_narrativeqa(files[0], files[1], options.split);
-  if (format == "hotpotqa") return open_hotpotqa(path);
-  if (format == "musique") return open_musique(path);
-  return open_extractgpt(path);
+/// Every .txt file in the folder and those below it, sorted.
+std::vector<std::string> text_files_below(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(folder, error), end;
+  for (; !error && entry != end; entry.increment(error))
+    if (entry->path().extension() == ".txt" && !is_folder(entry->path()))
+      files.push_back(entry->path().string());
+  if (error) refuse("{}: the folder cannot be read: {}", folder, error.message());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// The format of a whole JSON value.
+std::string recognize_file(const ordered_json& file) {
+  if (file.is_array()) return !file.empty() && has_list(file[0], "context") ? "hotpotqa" : "";
+  if (!file.is_object() || file.empty()) return {};
+  if (has_list(file, "data")) return asks_in_dialogs(file).value_or(false) ? "quac" : "squad";
+  if (is_race_passage(file)) return "race";
+  for (const auto& [key, value] : file.items()) {
+    if (has_list(value, "qa_pairs")) return "drop";
+    if (has_list(value, "questions") && value.contains("texts")) return "longhealth";
+  }
+  return {};
+}
+
+std::string recognize_line(const ordered_json& line) {
+  if (!line.is_object()) return {};
+  if (line.contains("target_scores")) return "oa-mine";
+  if (line.contains("paragraphs") && line.contains("question")) return "musique";
+  if (line.contains("_id") && has_list(line, "context")) return "hotpotqa";
+  return recognize_file(line);
+}
+
+/// By the first line that is JSON.
+std::string recognize_lines(const std::string& path) {
+  LineReader lines(path);
+  for (int i = 0; i < kLinesToTry; ++i) {
+    const auto line = lines.next();
+    if (!line) break;
+    const auto row = read_json<ordered_json>(line->text);
+    if (row.is_object()) return recognize_line(row);
+  }
+  return {};
+}
+
+std::string recognize_folder(const std::string& path) {
+  if (is_there(fs::path(path) / "qaps.csv")) return "narrativeqa";
+  const std::vector<std::string> files = text_files_below(path);
+  for (size_t i = 0; i < std::min(files.size(), kFilesToTry); ++i) {
+    try {
+      if (is_race_passage(parse_entry(read_passage(files[i])))) return "race";
+    } catch (const BadText&) {
+      continue;
+    }
+  }
+  return {};
+}
+
+/// Empty where no question of the row has an answer.
+std::string example_of(const ordered_json& row, const std::string& heading) {
+  if (!has_list(row, "questions") || !row.contains("context") || !row["context"].is_string()) return {};
+  for (const ordered_json& question : row["questions"]) {
+    if (!has_list(question, "answers") || question["answers"].empty()) continue;
+    if (!question.contains("question") || !question["question"].is_string()) continue;
+    std::string text = heading + row["context"].get<std::string>() +
+                       "\n\nQuestion: " + question["question"].get<std::string>() + "\n";
+    if (has_list(question, "options"))
+      for (size_t i = 0; i < question["options"].size(); ++i)
+        text += option_letter(i) + ") " + question["options"][i].get<std::string>() + "\n";
+    const auto answer = question["answers"][0].get<std::string>();
+    return text + "Answer: " + (answer == "CANNOTANSWER" ? "null" : answer);  // QuAC's word for no answer
+  }
+  return {};
 }
 
 }  // namespace
@@ -54,16 +110,19 @@ std::unique_ptr<DatasetReader> open_reader(const std::string& format, const std:
 const std::vector<DatasetFormat>& dataset_formats() {
   const char* const extractgpt = "github.com/wbsg-uni-mannheim/ExtractGPT, folder data/processed_datasets";
   static const std::vector<DatasetFormat> formats = {
-      {"squad", TaskKind::ask, "dev-v2.0.json", "rajpurkar.github.io/SQuAD-explorer"},
-      {"race", TaskKind::ask, "the folder RACE/test", "www.cs.cmu.edu/~glai1/data/race"},
-      {"narrativeqa", TaskKind::ask, "the folder with qaps.csv", "github.com/google-deepmind/narrativeqa"},
-      {"longhealth", TaskKind::ask, "benchmark_v5.json", "github.com/kbressem/LongHealth, folder data"},
-      {"quac", TaskKind::ask, "val_v0.2.json", "quac.ai"},
-      {"drop", TaskKind::ask, "drop_dataset_dev.json", "allenai.org/data/drop"},
-      {"hotpotqa", TaskKind::ask, "hotpot_dev_distractor_v1.json", "hotpotqa.github.io", true},
-      {"musique", TaskKind::ask, "musique_ans_v1.0_dev.jsonl", "github.com/StonyBrookNLP/musique", true},
-      {"oa-mine", TaskKind::extract, "test.jsonl of ExtractGPT", extractgpt},
-      {"ae-110k", TaskKind::extract, "test.jsonl of ExtractGPT", extractgpt},
+      {"squad", TaskKind::ask, open_squad, "dev-v2.0.json", "rajpurkar.github.io/SQuAD-explorer"},
+      {"race", TaskKind::ask, open_race, "the folder RACE/test", "www.cs.cmu.edu/~glai1/data/race"},
+      {"narrativeqa", TaskKind::ask, open_narrativeqa, "the folder with qaps.csv",
+       "github.com/google-deepmind/narrativeqa"},
+      {"longhealth", TaskKind::ask, open_longhealth, "benchmark_v5.json",
+       "github.com/kbressem/LongHealth, folder data"},
+      {"quac", TaskKind::ask, open_quac, "val_v0.2.json", "quac.ai"},
+      {"drop", TaskKind::ask, open_drop, "drop_dataset_dev.json", "allenai.org/data/drop"},
+      {"hotpotqa", TaskKind::ask, open_hotpotqa, "hotpot_dev_distractor_v1.json", "hotpotqa.github.io", true},
+      {"musique", TaskKind::ask, open_musique, "musique_ans_v1.0_dev.jsonl",
+       "github.com/StonyBrookNLP/musique", true},
+      {"oa-mine", TaskKind::extract, open_extractgpt, "test.jsonl of ExtractGPT", extractgpt},
+      {"ae-110k", TaskKind::extract, open_extractgpt, "test.jsonl of ExtractGPT", extractgpt},
   };
   return formats;
 }
@@ -96,25 +155,14 @@ std::string place_text(const DatasetRow& row) {
 std::unique_ptr<DatasetReader> open_dataset(const std::string& format, const std::string& path,
                                             const DatasetOptions& options) {
   try {
-    return open_reader(format, path, options);
+    std::vector<std::string> files = dataset_files(format, path);
+    return find_dataset_format(format)->open({path, std::move(files), options});
   } catch (const Error& error) {
     if (error.fault() != Fault::input) throw;
     const std::string found = find_dataset_format(format) ? likely_format(format, path) : std::string();
     if (found.empty()) throw;
     refuse("{}; it looks like {}", error.what(), found);
   }
-}
-
-std::vector<std::string> text_files_below(const std::string& folder) {
-  std::vector<std::string> files;
-  std::error_code error;
-  fs::recursive_directory_iterator entry(folder, error), end;
-  for (; !error && entry != end; entry.increment(error))
-    if (entry->path().extension() == ".txt" && !is_folder(entry->path()))
-      files.push_back(entry->path().string());
-  if (error) refuse("{}: the folder cannot be read: {}", folder, error.message());
-  std::sort(files.begin(), files.end());
-  return files;
 }
 
 std::vector<std::string> dataset_files(const std::string& format, const std::string& path,
@@ -138,6 +186,53 @@ std::vector<std::string> dataset_files(const std::string& format, const std::str
     refuse("{}{}: this is a folder; for {} name the file ({})", where, path, format,
            find_dataset_format(format)->input);
   return {path};
+}
+
+std::string few_shot_examples(DatasetReader& dataset, int32_t count, const std::string& heading) {
+  // A sample in one pass: entry n takes the place of one before it with probability count / n.
+  std::vector<std::string> chosen;
+  std::mt19937_64 random(1);
+  uint64_t seen = 0;
+  const auto wanted = static_cast<size_t>(count);
+  while (const auto row = dataset.next()) {
+    if (!row->error.empty()) continue;
+    std::string example = example_of(row->cells, heading);
+    if (example.empty()) continue;
+    ++seen;
+    if (chosen.size() < wanted) {
+      chosen.push_back(std::move(example));
+    } else if (const uint64_t place = random() % seen; place < wanted) {
+      chosen[place] = std::move(example);
+    }
+  }
+  if (chosen.size() < wanted)
+    refuse(
+        "input.shots: {} examples were asked for, but only {} passages of input.shots_from have a question "
+        "with \"answers\"",
+        count, chosen.size());
+  return fmt::format("{}", fmt::join(chosen, "\n\n"));
+}
+
+std::string guess_dataset_format(const std::string& path) {
+  if (is_folder(path)) return recognize_folder(path);
+  if (!is_there(path)) refuse("{}: no such file or folder", path);
+  if (fs::path(path).filename() == "qaps.csv") return "narrativeqa";
+  const CorpusFormat format = corpus_format(path);
+  if (format == CorpusFormat::table || format == CorpusFormat::csv) return {};
+  std::string found = recognize_lines(path);
+  if (!found.empty() || format == CorpusFormat::jsonl) return found;
+  return recognize_file(read_json_dataset(path));
+}
+
+std::string likely_format(const std::string& format, const std::string& path) {
+  std::string found;
+  try {
+    found = guess_dataset_format(path);
+  } catch (const Error&) {
+    return {};  // whatever it is, nothing can read it
+  }
+  const bool same = found == format || (found == "oa-mine" && format == "ae-110k");
+  return same ? std::string() : found == "oa-mine" ? "oa-mine or ae-110k" : found;
 }
 
 }  // namespace sheaf

@@ -1,26 +1,9 @@
 #pragma once
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "core/job/job.h"
 #include "core/task/record.h"
+#include "io/base/json_file.h"
 
 namespace sheaf {
-
-/// A public dataset that is read as it is downloaded.
-struct DatasetFormat {
-  std::string name;  ///< as jobs and `sheaf convert` call it
-  TaskKind task;
-  std::string input;       ///< what to point at, for people: "dev-v2.0.json"
-  std::string source;      ///< where people get it
-  bool documents = false;  ///< whether its questions are about several documents
-};
-const std::vector<DatasetFormat>& dataset_formats();
-/// Null where the name is none of them.
-const DatasetFormat* find_dataset_format(const std::string& name);
 
 using DatasetOptions = Job::Input::Dataset;
 
@@ -31,7 +14,7 @@ struct DatasetRow {
   /// `extra` only where there are some, `answers` only where the dataset gives them. hotpotqa and musique
   /// also have "documents", the texts that `context` joins. extract: {"id", "category", "document", "gold":
   /// {attribute: [values]}}.
-  nlohmann::ordered_json cells;
+  ordered_json cells;
   std::string error;  ///< where not empty, the entry is broken
   /// What the entry is called where it is no line of a text file: "article 3, paragraph 1".
   std::string entry = {};
@@ -48,6 +31,27 @@ class DatasetReader {
   /// How many entries there are, where that is known without reading them.
   virtual std::optional<int64_t> entries() const { return std::nullopt; }
 };
+
+/// Where a dataset is, and what is wanted of it.
+struct DatasetPlace {
+  std::string path;
+  std::vector<std::string> files;  ///< dataset_files()
+  DatasetOptions options;
+};
+using OpenDataset = std::unique_ptr<DatasetReader>(const DatasetPlace& at);
+
+/// A public dataset that is read as it is downloaded.
+struct DatasetFormat {
+  std::string name;  ///< as jobs and `sheaf convert` call it
+  TaskKind task;
+  OpenDataset* open;
+  std::string input;       ///< what to point at, for people: "dev-v2.0.json"
+  std::string source;      ///< where people get it
+  bool documents = false;  ///< whether its questions are about several documents
+};
+const std::vector<DatasetFormat>& dataset_formats();
+/// Null where the name is none of them.
+const DatasetFormat* find_dataset_format(const std::string& name);
 
 /// Refuses a file that is not of the format, saying what is missing.
 std::unique_ptr<DatasetReader> open_dataset(const std::string& format, const std::string& path,
@@ -67,5 +71,13 @@ std::string make_advice(const std::string& path);
 
 /// The format of the file or folder by its look; empty where it is none of the datasets.
 std::string guess_dataset_format(const std::string& path);
+
+/// The format that a file or folder that is not `format` has by its look; empty where it is none of them.
+std::string likely_format(const std::string& format, const std::string& path);
+
+/// `count` examples out of a dataset, each a passage with one question and its first answer as a prompt shows
+/// them; `heading` stands before a passage ("Passage:\n"). Which ones is the same every time. Refuses a
+/// dataset that has fewer passages with an answered question.
+std::string few_shot_examples(DatasetReader& dataset, int32_t count, const std::string& heading);
 
 }  // namespace sheaf

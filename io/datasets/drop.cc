@@ -1,6 +1,4 @@
-#include "core/base/error.h"
 #include "core/text/spelling.h"
-#include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
 
 // DROP: {passage id: {"passage", "qa_pairs": [{"query_id", "question", "answer": {"number", "date": {"day",
@@ -9,11 +7,9 @@
 namespace sheaf {
 namespace {
 
-using nlohmann::ordered_json;
-
 /// An answer in words: its number, its spans, or its date. Empty where it has none of them.
 std::string answer_text(const ordered_json& answer) {
-  if (!answer.is_object()) bad_entry("an answer is not an object");
+  if (!answer.is_object()) reject("an answer is not an object");
   static const ordered_json none;
   const auto part_of = [](const ordered_json& object, const char* key) -> const ordered_json& {
     return object.is_object() && object.contains(key) ? object[key] : none;
@@ -23,7 +19,7 @@ std::string answer_text(const ordered_json& answer) {
   if (number.is_string() && !number.get_ref<const std::string&>().empty()) return number.get<std::string>();
   std::string text;
   const auto append = [&](const ordered_json& part, const char* between) {
-    if (!part.is_string()) bad_entry("an answer contains {}, not text", part.type_name());
+    if (!part.is_string()) reject("an answer contains {}, not text", part.type_name());
     if (part.get_ref<const std::string&>().empty()) return;
     if (!text.empty()) text += between;
     text += part.get<std::string>();
@@ -37,7 +33,7 @@ std::string answer_text(const ordered_json& answer) {
   return text;
 }
 
-ordered_json question_of(const ordered_json& pair) {
+ordered_json drop_question(const ordered_json& pair) {
   ordered_json question{{"id", id_field(pair, "query_id")},
                         {"question", trimmed(text_field(pair, "question"))}};
   if (!pair.contains("answer")) return question;
@@ -60,14 +56,14 @@ ordered_json passage_of(const WholeEntry& entry) {
   ordered_json row{{"id", entry.id}, {"context", text_field(*entry.value, "passage")}};
   ordered_json& questions = row["questions"] = ordered_json::array();
   for (const ordered_json& pair : list_field(*entry.value, "qa_pairs"))
-    questions.push_back(question_of(pair));
+    questions.push_back(drop_question(pair));
   return row;
 }
 
 }  // namespace
 
-std::unique_ptr<DatasetReader> open_drop(const std::string& path) {
-  ordered_json file = read_json_dataset(path);
+std::unique_ptr<DatasetReader> open_drop(const DatasetPlace& at) {
+  ordered_json file = read_json_dataset(at.path);
   std::vector<WholeEntry> entries;
   bool found = false;
   if (file.is_object())
@@ -75,8 +71,8 @@ std::unique_ptr<DatasetReader> open_drop(const std::string& path) {
       found = found || has_list(passage, "qa_pairs");
       entries.push_back({fmt::format("passage {}", shorten_text(id, 60)), id, &passage, {}});
     }
-  if (!found) refuse("{}: this is not a DROP file: it has no passage with a \"qa_pairs\" list", path);
-  return whole_file_reader(path, std::move(file), std::move(entries), passage_of);
+  if (!found) refuse("{}: this is not a DROP file: it has no passage with a \"qa_pairs\" list", at.path);
+  return whole_file_reader(at.path, std::move(file), std::move(entries), passage_of);
 }
 
 }  // namespace sheaf

@@ -1,19 +1,80 @@
 #include "io/datasets/gold.h"
 
 #include <algorithm>
-#include <filesystem>
 
-#include "core/base/error.h"
-#include "core/text/json_reader.h"
+#include "io/base/csv_reader.h"
 #include "io/base/globs.h"
-#include "io/datasets/dataset.h"
-#include "io/datasets/entry.h"
+#include "io/base/paths.h"
+#include "io/base/table_file.h"
+#include "io/datasets/readers.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
+
+class ParquetReader : public DatasetReader {
+ public:
+  explicit ParquetReader(const std::string& path) : path_(path), file_(path) {
+    std::vector<std::string> columns;
+    for (const TableFile::Column& column : file_.columns()) columns.push_back(column.name);
+    file_.select(columns);
+  }
+
+  std::optional<DatasetRow> next() override {
+    const auto row = file_.next_row();
+    if (!row) return std::nullopt;
+    return DatasetRow{{path_, row->number}, row->cells, row->error, fmt::format("row {}", row->number)};
+  }
+
+ private:
+  std::string path_;
+  TableFile file_;
+};
+
+class CsvRows : public DatasetReader {
+ public:
+  explicit CsvRows(const std::string& path) : path_(path), rows_(path) {}
+
+  std::optional<DatasetRow> next() override {
+    const auto row = rows_.next();
+    if (!row) return std::nullopt;
+    DatasetRow found{{path_, row->line}, ordered_json::object(), row->error};
+    if (row->error.empty())
+      for (size_t i = 0; i < rows_.columns().size(); ++i)
+        found.cells[rows_.columns()[i]] = csv_cell(rows_.field(i));
+    return found;
+  }
+
+ private:
+  std::string path_;
+  CsvReader rows_;
+};
+
+/// One file after the other.
+class FilesReader : public DatasetReader {
+ public:
+  explicit FilesReader(CorpusFiles corpus) : corpus_(std::move(corpus)) {}
+
+  std::optional<DatasetRow> next() override {
+    for (; file_ < corpus_.files.size(); ++file_, reader_.reset()) {
+      if (!reader_) reader_ = open(corpus_.files[file_]);
+      if (auto row = reader_->next()) return row;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::unique_ptr<DatasetReader> open(const std::string& path) const {
+    if (corpus_.format == CorpusFormat::table) return std::make_unique<ParquetReader>(path);
+    if (corpus_.format == CorpusFormat::csv) return std::make_unique<CsvRows>(path);
+    return json_lines_reader(path, "corpus", {}, [](const ordered_json& line, int64_t) { return line; });
+  }
+
+  CorpusFiles corpus_;
+  size_t file_ = 0;
+  std::unique_ptr<DatasetReader> reader_;
+};
 
 /// What stands in `value`, or in the JSON text that stands there: Parquet has no objects of any shape.
 json unpacked(const ordered_json& value) {
@@ -24,36 +85,11 @@ json unpacked(const ordered_json& value) {
 /// Empty text says the same as null: the document holds no value.
 void check_value(const std::string& attribute, json& value) {
   if (value.is_object() || value.is_array())
-    bad_entry(
+    reject(
         "\"gold\": attribute \"{}\" has {}; a value is text, a number, true, false, null or a list of these",
         attribute, value.is_object() ? "an object" : "a list in a list");
   if (value.is_string() && trimmed(value.get_ref<const std::string&>()).empty()) value = nullptr;
 }
-
-}  // namespace
-
-json gold_values(const ordered_json& row) {
-  json targets = unpacked(field(row, "gold"));
-  if (!targets.is_object()) bad_entry("\"gold\" is not an object");
-  for (auto& [attribute, values] : targets.items()) {
-    if (!values.is_array()) values = json::array({values});
-    for (json& value : values) check_value(attribute, value);
-    if (values.size() == 1 && values.front().is_null()) values.clear();
-  }
-  return targets;
-}
-
-json wrong_values(const ordered_json& row) {
-  if (!row.contains("wrong")) return json::object();
-  json wrong = unpacked(row["wrong"]);
-  if (wrong.is_null()) return json::object();
-  if (!wrong.is_object()) bad_entry("\"wrong\" is not an object");
-  for (const auto& [attribute, values] : wrong.items())
-    if (!values.is_array()) bad_entry("\"wrong\" has no list of values for \"{}\"", attribute);
-  return wrong;
-}
-
-namespace {
 
 /// The references of a question: "answers", a list, or "answer", one text or null.
 GoldAnswer answer_of(const ordered_json& question) {
@@ -62,7 +98,7 @@ GoldAnswer answer_of(const ordered_json& question) {
   const bool one = question.contains("answer") && !question.contains("answers");
   const ordered_json& answers = one ? question["answer"] : list_field(question, "answers");
   const auto add = [&](const ordered_json& text) {
-    if (!text.is_string()) bad_entry("an answer to question {} is not text", gold.id.dump());
+    if (!text.is_string()) reject("an answer to question {} is not text", gold.id.dump());
     gold.references.push_back(text.get<std::string>());
   };
   if (!one)
@@ -97,7 +133,7 @@ void add_gold(const ordered_json& row, const GoldOptions& options, std::vector<G
   }
   const std::string& id = options.id;
   if (const std::string missing = missing_key(row, id); !missing.empty())
-    bad_entry(
+    reject(
         "{}; a row needs {{\"id\", \"gold\": {{attribute: value}}}} for attributes, or {{\"id\", "
         "\"answers\": "
         "[...]}} for questions{}",
@@ -122,12 +158,36 @@ constexpr const char* kForms =
 
 }  // namespace
 
+json gold_values(const ordered_json& row) {
+  json targets = unpacked(field(row, "gold"));
+  if (!targets.is_object()) reject("\"gold\" is not an object");
+  for (auto& [attribute, values] : targets.items()) {
+    if (!values.is_array()) values = json::array({values});
+    for (json& value : values) check_value(attribute, value);
+    if (values.size() == 1 && values.front().is_null()) values.clear();
+  }
+  return targets;
+}
+
+json wrong_values(const ordered_json& row) {
+  if (!row.contains("wrong")) return json::object();
+  json wrong = unpacked(row["wrong"]);
+  if (wrong.is_null()) return json::object();
+  if (!wrong.is_object()) reject("\"wrong\" is not an object");
+  for (const auto& [attribute, values] : wrong.items())
+    if (!values.is_array()) reject("\"wrong\" has no list of values for \"{}\"", attribute);
+  return wrong;
+}
+
+std::unique_ptr<DatasetReader> open_own_corpus(const std::string& path) {
+  return std::make_unique<FilesReader>(find_table_files(path, "auto"));
+}
+
 std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::string& path,
                                          std::string_view forms) {
   if (format != "auto" && format != "sheaf") return open_dataset(format, path);
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) refuse("{}: no such file or folder; {}", path, forms);
-  const bool folder = std::filesystem::is_directory(path, ignored);
+  if (!is_there(path)) refuse("{}: no such file or folder; {}", path, forms);
+  const bool folder = is_folder(path);
   std::string found;
   try {
     if (format == "auto") found = guess_dataset_format(path);
@@ -149,11 +209,11 @@ std::vector<GoldAnswer> read_gold(const std::string& format, const std::string& 
   std::vector<GoldAnswer> gold;
   while (const auto row = reader->next()) {
     try {
-      if (!row->error.empty()) throw BadEntry{row->error};
+      if (!row->error.empty()) throw BadText(row->error);
       const size_t before = gold.size();
       add_gold(row->cells, options, gold);
       for (size_t i = before; i < gold.size(); ++i) gold[i].place = place_text(*row);
-    } catch (const BadEntry& bad) {
+    } catch (const BadText& bad) {
       refuse("{}: no gold answers can be read: {}", place_text(*row), bad.reason);
     }
   }

@@ -1,9 +1,4 @@
 #pragma once
-#include <nlohmann/json.hpp>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "io/datasets/dataset.h"
 
 namespace sheaf {
@@ -38,11 +33,11 @@ std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::s
                                          std::string_view forms);
 
 /// What the row of an extract corpus says is right, {attribute: [values]}, each a text, a number, a boolean
-/// or null; throws BadEntry.
-nlohmann::json gold_values(const nlohmann::ordered_json& row);
+/// or null; throws BadText.
+nlohmann::json gold_values(const ordered_json& row);
 
-/// What a person marked wrong in it without saying what is right, {attribute: [values]}; throws BadEntry.
-nlohmann::json wrong_values(const nlohmann::ordered_json& row);
+/// What a person marked wrong in it without saying what is right, {attribute: [values]}; throws BadText.
+nlohmann::json wrong_values(const ordered_json& row);
 
 /// The gold answers of a dataset file or folder in file order. `format` is the name of a dataset (squad,
 /// race, …; see io/datasets/dataset.h), `sheaf` for a corpus that `sheaf convert` wrote (JSONL or Parquet) or

@@ -1,6 +1,4 @@
-#include "core/base/error.h"
 #include "core/text/spelling.h"
-#include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
 
 // LongHealth: {patient id: {"texts": {"text_0": …}, "questions": [{"question", "answer_a" … "answer_e",
@@ -9,15 +7,13 @@
 namespace sheaf {
 namespace {
 
-using nlohmann::ordered_json;
-
 constexpr std::string_view kBetween = "\n\n--------------\n\n";  // the benchmark's own prompt has it
 
 std::string joined_texts(const ordered_json& texts) {
-  if (!texts.is_object()) bad_entry("\"texts\" is not an object");
+  if (!texts.is_object()) reject("\"texts\" is not an object");
   std::string joined;
   for (const auto& [name, text] : texts.items()) {
-    if (!text.is_string()) bad_entry("\"{}\" is not text", shorten_text(name, 60));
+    if (!text.is_string()) reject("\"{}\" is not text", shorten_text(name, 60));
     if (!joined.empty()) joined += kBetween;
     joined += text.get_ref<const std::string&>();
   }
@@ -34,7 +30,7 @@ ordered_json question_of(const ordered_json& source, const std::string& id) {
     if (letter.empty() && option == correct) letter = option_letter(options.size());
     options.push_back(option);
   }
-  if (letter.empty()) bad_entry("question {}: \"correct\" is not one of the options", id);
+  if (letter.empty()) reject("question {}: \"correct\" is not one of the options", id);
   question["answers"] = {letter};
   return question;
 }
@@ -49,8 +45,8 @@ ordered_json patient_of(const WholeEntry& entry) {
 
 }  // namespace
 
-std::unique_ptr<DatasetReader> open_longhealth(const std::string& path) {
-  ordered_json file = read_json_dataset(path);
+std::unique_ptr<DatasetReader> open_longhealth(const DatasetPlace& at) {
+  ordered_json file = read_json_dataset(at.path);
   std::vector<WholeEntry> entries;
   bool found = false;
   if (file.is_object())
@@ -60,8 +56,8 @@ std::unique_ptr<DatasetReader> open_longhealth(const std::string& path) {
       entries.push_back({fmt::format("patient {}", shorten_text(id, 60)), id, &patient, {}});
     }
   if (!found)
-    refuse("{}: this is not a LongHealth file: it has no patient with \"texts\" and \"questions\"", path);
-  return whole_file_reader(path, std::move(file), std::move(entries), patient_of);
+    refuse("{}: this is not a LongHealth file: it has no patient with \"texts\" and \"questions\"", at.path);
+  return whole_file_reader(at.path, std::move(file), std::move(entries), patient_of);
 }
 
 }  // namespace sheaf

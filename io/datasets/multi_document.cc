@@ -1,6 +1,4 @@
-#include "core/base/error.h"
 #include "io/base/line_reader.h"
-#include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
 
 // Questions about several documents, some of which help and most of which do not.
@@ -10,8 +8,6 @@
 
 namespace sheaf {
 namespace {
-
-using nlohmann::ordered_json;
 
 /// A row with one question; the context is the documents with a blank line between them.
 ordered_json row_of(const ordered_json& id, std::vector<std::string> documents, const ordered_json& source) {
@@ -25,11 +21,10 @@ ordered_json hotpot_row(const ordered_json& source, int64_t) {
   std::vector<std::string> documents;
   for (const ordered_json& document : list_field(source, "context")) {
     if (!document.is_array() || document.size() != 2 || !document[0].is_string() || !document[1].is_array())
-      bad_entry("document {} is not [title, [sentences]]", documents.size() + 1);
+      reject("document {} is not [title, [sentences]]", documents.size() + 1);
     std::string text = document[0].get<std::string>() + "\n";
     for (const ordered_json& sentence : document[1]) {
-      if (!sentence.is_string())
-        bad_entry("document {} has a sentence that is not text", documents.size() + 1);
+      if (!sentence.is_string()) reject("document {} has a sentence that is not text", documents.size() + 1);
       text += sentence.get_ref<const std::string&>();
     }
     documents.push_back(trimmed(text));
@@ -52,7 +47,7 @@ ordered_json musique_row(const ordered_json& source, int64_t) {
   answers.push_back(text_field(source, "answer"));
   if (source.contains("answer_aliases"))
     for (const ordered_json& alias : list_field(source, "answer_aliases")) {
-      if (!alias.is_string()) bad_entry("an entry of \"answer_aliases\" is not text");
+      if (!alias.is_string()) reject("an entry of \"answer_aliases\" is not text");
       answers.push_back(alias);
     }
   return row;
@@ -69,9 +64,10 @@ bool is_list(const std::string& path) {
 
 }  // namespace
 
-std::unique_ptr<DatasetReader> open_hotpotqa(const std::string& path) {
-  if (!is_list(path)) return json_lines_reader(path, "HotpotQA", {"_id", "question", "context"}, hotpot_row);
-  ordered_json file = read_json_dataset(path);
+std::unique_ptr<DatasetReader> open_hotpotqa(const DatasetPlace& at) {
+  if (!is_list(at.path))
+    return json_lines_reader(at.path, "HotpotQA", {"_id", "question", "context"}, hotpot_row);
+  ordered_json file = read_json_dataset(at.path);
   std::vector<WholeEntry> entries;
   bool found = false;
   if (file.is_array())
@@ -79,13 +75,13 @@ std::unique_ptr<DatasetReader> open_hotpotqa(const std::string& path) {
       found = found || has_list(entry, "context");
       entries.push_back({fmt::format("entry {}", entries.size() + 1), {}, &entry, {}});
     }
-  if (!found) refuse("{}: this is not a HotpotQA file: it has no entry with a \"context\" list", path);
-  return whole_file_reader(path, std::move(file), std::move(entries),
+  if (!found) refuse("{}: this is not a HotpotQA file: it has no entry with a \"context\" list", at.path);
+  return whole_file_reader(at.path, std::move(file), std::move(entries),
                            [](const WholeEntry& entry) { return hotpot_row(*entry.value, 0); });
 }
 
-std::unique_ptr<DatasetReader> open_musique(const std::string& path) {
-  return json_lines_reader(path, "MuSiQue", {"id", "question", "paragraphs"}, musique_row);
+std::unique_ptr<DatasetReader> open_musique(const DatasetPlace& at) {
+  return json_lines_reader(at.path, "MuSiQue", {"id", "question", "paragraphs"}, musique_row);
 }
 
 }  // namespace sheaf

@@ -2,9 +2,7 @@
 #include <deque>
 #include <unordered_map>
 
-#include "core/base/error.h"
 #include "io/base/csv_reader.h"
-#include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
 
 // NarrativeQA: qaps.csv has a question with its two answers a row, third_party/wikipedia/summaries.csv the
@@ -13,30 +11,25 @@
 namespace sheaf {
 namespace {
 
-using nlohmann::ordered_json;
-
-/// Columns of one of its files.
-class Table {
+/// One of its files.
+class Table : public CsvReader {
  public:
-  /// Refuses a file that lacks one of `columns`; `what` says what it is then not.
-  Table(const std::string& path, const std::string& what, const std::vector<std::string>& columns)
-      : rows_(path) {
-    const std::vector<std::string>& header = rows_.columns();
-    for (const std::string& column : columns) {
-      const auto found = std::ranges::find(header, column);
-      if (found == header.end())
+  /// Refuses a file that lacks one of the columns `names`; `what` says what it is then not.
+  Table(const std::string& path, const std::string& what, const std::vector<std::string>& names)
+      : CsvReader(path) {
+    for (const std::string& column : names) {
+      const auto found = std::ranges::find(columns(), column);
+      if (found == columns().end())
         refuse("{}: this is not {}: the first line has no column \"{}\"", path, what, column);
-      columns_.push_back(static_cast<size_t>(found - header.begin()));
+      wanted_.push_back(static_cast<size_t>(found - columns().begin()));
     }
   }
 
-  std::optional<CsvReader::Row> next() { return rows_.next(); }
   /// Of the last row, in column `column` of those that were asked for.
-  std::string text(size_t column) const { return rows_.field(columns_[column]); }
+  std::string text(size_t column) const { return field(wanted_[column]); }
 
  private:
-  CsvReader rows_;
-  std::vector<size_t> columns_;  // where they stand
+  std::vector<size_t> wanted_;  // where they stand
 };
 
 class NarrativeQaReader : public DatasetReader {
@@ -69,7 +62,11 @@ class NarrativeQaReader : public DatasetReader {
   }
 
   std::optional<DatasetRow> next() override {
-    if (!broken_.empty()) return take_broken();
+    if (!broken_.empty()) {
+      DatasetRow row = std::move(broken_.front());
+      broken_.pop_front();
+      return row;
+    }
     while (auto summary = summaries_.next()) {
       DatasetRow row{{summaries_path_, summary->line}, {}, summary->error};
       if (!row.error.empty()) return row;
@@ -102,12 +99,6 @@ class NarrativeQaReader : public DatasetReader {
     bool told = false;
   };
 
-  DatasetRow take_broken() {
-    DatasetRow row = std::move(broken_.front());
-    broken_.pop_front();
-    return row;
-  }
-
   std::string qaps_, summaries_path_, split_;
   Table summaries_;
   std::unordered_map<std::string, Story> stories_;
@@ -118,9 +109,8 @@ class NarrativeQaReader : public DatasetReader {
 
 }  // namespace
 
-std::unique_ptr<DatasetReader> open_narrativeqa(const std::string& qaps, const std::string& summaries,
-                                                const std::string& split) {
-  return std::make_unique<NarrativeQaReader>(qaps, summaries, split);
+std::unique_ptr<DatasetReader> open_narrativeqa(const DatasetPlace& at) {
+  return std::make_unique<NarrativeQaReader>(at.files[0], at.files[1], at.options.split);
 }
 
 }  // namespace sheaf

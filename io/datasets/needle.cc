@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 #include <random>
 #include <span>
-#include <string_view>
 
 #include "core/base/error.h"
 #include "core/text/utf8.h"
@@ -33,7 +32,7 @@ struct Fact {
   std::string sentence, question, color;
 };
 
-/// The same on every machine, unlike std::shuffle and std's distributions.
+/// Gives the same order on every machine, unlike std::shuffle and std's distributions.
 template <class Value>
 void shuffle(std::vector<Value>& values, std::mt19937_64& random) {
   for (size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random() % i]);

@@ -1,8 +1,6 @@
 #include <filesystem>
 
-#include "core/base/error.h"
 #include "io/base/file_layer.h"
-#include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
 
 // RACE: a folder of files, each {"id": "high132.txt", "article", "questions": [text], "options": [[four
@@ -11,7 +9,6 @@
 namespace sheaf {
 namespace {
 
-using nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr int kProbedFiles = 100;
@@ -20,14 +17,14 @@ constexpr int64_t kLargestPassage = 16 << 20;
 ordered_json question_of(const ordered_json& source, size_t i, const std::string& id) {
   const ordered_json& questions = list_field(source, "questions");
   const ordered_json& options = list_field(source, "options")[i];
-  if (!questions[i].is_string()) bad_entry("question {} is not text", i + 1);
+  if (!questions[i].is_string()) reject("question {} is not text", i + 1);
   if (!options.is_array() || options.empty() || options.size() > 26)
-    bad_entry("the options of question {} must be a list of 1 to 26 texts", i + 1);
+    reject("the options of question {} must be a list of 1 to 26 texts", i + 1);
   ordered_json question{{"id", fmt::format("{}/{}", id, i)},
                         {"question", trimmed(questions[i].get<std::string>())}};
   question["options"] = ordered_json::array();
   for (const ordered_json& option : options) {
-    if (!option.is_string()) bad_entry("an option of question {} is not text", i + 1);
+    if (!option.is_string()) reject("an option of question {} is not text", i + 1);
     question["options"].push_back(trimmed(option.get<std::string>()));
   }
   if (source.contains("answers")) {
@@ -35,7 +32,7 @@ ordered_json question_of(const ordered_json& source, size_t i, const std::string
     if (!answer.is_string() || answer.get_ref<const std::string&>().size() != 1 ||
         answer.get_ref<const std::string&>()[0] < 'A' ||
         answer.get_ref<const std::string&>() > option_letter(options.size() - 1))
-      bad_entry("the answer to question {} is not the letter of an option", i + 1);
+      reject("the answer to question {} is not the letter of an option", i + 1);
     question["answers"] = {answer};
   }
   return question;
@@ -53,7 +50,7 @@ ordered_json passage_of(const ordered_json& source, const std::string& file) {
   for (const char* key : {"options", "answers"})
     if (std::string_view(key) == "options" || source.contains(key))
       if (const size_t other = list_field(source, key).size(); other != count)
-        bad_entry("the entry has {} questions but {} {}", count, other, key);
+        reject("the entry has {} questions but {} {}", count, other, key);
   ordered_json& questions = row["questions"] = ordered_json::array();
   for (size_t i = 0; i < count; ++i) {
     questions.push_back(question_of(source, i, id));
@@ -62,36 +59,22 @@ ordered_json passage_of(const ordered_json& source, const std::string& file) {
   return row;
 }
 
-class RaceReader : public DatasetReader {
- public:
-  explicit RaceReader(std::vector<std::string> files) : files_(std::move(files)) {}
-
-  std::optional<DatasetRow> next() override {
-    if (at_ == files_.size()) return std::nullopt;
-    const std::string& file = files_[at_++];
-    DatasetRow row{{file, 1}, {}, {}};
-    try {
-      row.cells = passage_of(parse_entry(read_passage(file)), file);
-    } catch (const BadEntry& bad) {
-      row.error = bad.reason;
-    }
-    return row;
-  }
-
-  std::optional<int64_t> entries() const override { return static_cast<int64_t>(files_.size()); }
-
- private:
-  std::vector<std::string> files_;
-  size_t at_ = 0;
-};
+std::unique_ptr<DatasetReader> passages_reader(const std::string& path,
+                                               const std::vector<std::string>& files) {
+  std::vector<WholeEntry> entries;
+  for (const std::string& file : files) entries.push_back({{}, {}, nullptr, {}, file});
+  return whole_file_reader(path, {}, std::move(entries), [](const WholeEntry& entry) {
+    return passage_of(parse_entry(read_passage(entry.file)), entry.file);
+  });
+}
 
 }  // namespace
 
 std::string read_passage(const std::string& file) {
   const auto size = file_size(file);
-  if (size && *size > kLargestPassage) bad_entry("the file has more than {} MB", kLargestPassage >> 20);
+  if (size && *size > kLargestPassage) reject("the file has more than {} MB", kLargestPassage >> 20);
   const auto text = read_whole(file);
-  if (!text) bad_entry("the file cannot be read");
+  if (!text) reject("the file cannot be read");
   return *text;
 }
 
@@ -100,18 +83,19 @@ bool is_race_passage(const ordered_json& file) {
          has_list(file, "options");
 }
 
-std::unique_ptr<DatasetReader> open_race(const std::string& path, std::vector<std::string> files) {
-  RaceReader probe(files);
+std::unique_ptr<DatasetReader> open_race(const DatasetPlace& at) {
+  const auto probe = passages_reader(at.path, at.files);
   bool found = false;
   for (int i = 0; i < kProbedFiles && !found; ++i) {
-    const auto row = probe.next();
+    const auto row = probe->next();
     if (!row) break;
     found = row->error.empty();
   }
+  const bool folder = fs::is_directory(at.path);
   if (!found)
-    refuse("{}: this is not a RACE {}: it has no \"article\" with \"questions\" and \"options\"{}", path,
-           fs::is_directory(path) ? "folder" : "file", fs::is_directory(path) ? " in its .txt files" : "");
-  return std::make_unique<RaceReader>(std::move(files));
+    refuse("{}: this is not a RACE {}: it has no \"article\" with \"questions\" and \"options\"{}", at.path,
+           folder ? "folder" : "file", folder ? " in its .txt files" : "");
+  return passages_reader(at.path, at.files);
 }
 
 }  // namespace sheaf

@@ -1,22 +1,20 @@
 #include "io/datasets/readers.h"
 
 #include <algorithm>
-#include <set>
 
-#include "core/base/error.h"
 #include "io/base/line_reader.h"
-#include "io/datasets/entry.h"
 
 namespace sheaf {
 namespace {
 
-using nlohmann::ordered_json;
+constexpr int64_t kMostValues = 100'000'000;
+constexpr size_t kLargestFile = size_t{2} << 30;
+
+bool is_json_line(std::string_view line) {
+  return read_json<ordered_json>(line, {.values = kMostValues}).is_object();
+}
 
 constexpr int kProbedLines = 100;
-
-bool blank(std::string_view line) {
-  return line.find_first_not_of(" \t\r") == std::string_view::npos;
-}
 
 class WholeFileReader : public DatasetReader {
  public:
@@ -30,10 +28,11 @@ class WholeFileReader : public DatasetReader {
     if (at_ == entries_.size()) return std::nullopt;
     const WholeEntry& entry = entries_[at_++];
     DatasetRow row{{path_, static_cast<int64_t>(at_)}, {}, entry.error, entry.name};
+    if (!entry.file.empty()) row.place = {entry.file, 1};
     if (!row.error.empty()) return row;
     try {
       row.cells = convert_(entry);
-    } catch (const BadEntry& bad) {
+    } catch (const BadText& bad) {
       row.error = bad.reason;
     }
     return row;
@@ -55,16 +54,14 @@ class JsonLinesReader : public DatasetReader {
       : path_(path), lines_(path), convert_(std::move(convert)) {}
 
   std::optional<DatasetRow> next() override {
-    auto line = lines_.next();
-    while (line && !line->too_long && line->damage.empty() && blank(line->text)) line = lines_.next();
+    const auto line = lines_.next_record();
     if (!line) return std::nullopt;
     DatasetRow row{{path_, line->number}, {}, {}};
     ++row_;
     try {
-      if (!line->damage.empty()) bad_entry("the rest of the file cannot be read: {}", line->damage);
-      if (line->too_long) bad_entry("the line has more than {} MB", LineReader::kLongestLine >> 20);
+      line->check();
       row.cells = convert_(parse_entry(line->text), row_);
-    } catch (const BadEntry& bad) {
+    } catch (const BadText& bad) {
       row.error = bad.reason;
     }
     return row;
@@ -84,6 +81,81 @@ bool has_keys(const ordered_json& value, const std::vector<const char*>& keys) {
 
 }  // namespace
 
+ordered_json parse_entry(std::string_view text) {
+  return parse_record<ordered_json>(text, {.values = kMostValues});
+}
+
+ordered_json csv_cell(std::string text) {
+  if (text.empty()) return nullptr;
+  if (!text.starts_with('[') && !text.starts_with('{')) return text;
+  ordered_json value = read_json<ordered_json>(text, {.values = kMostValues});
+  if (value.is_discarded()) return text;
+  return value;
+}
+
+ordered_json read_json_dataset(const std::string& path) {
+  const auto source = open_bytes(path);
+  std::string text;
+  constexpr size_t chunk = 1 << 20;
+  for (size_t size = 0;;) {
+    text.resize(size + chunk);
+    const size_t got = source->read(text.data() + size, chunk);
+    size += got;
+    text.resize(size);
+    if (got == 0) break;
+    if (size > kLargestFile) refuse("{}: the file has more than {} GB; split it", path, kLargestFile >> 30);
+  }
+  if (const std::string damage = source->damage(); !damage.empty()) refuse("{}: {}", path, damage);
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos) refuse("{}: the file is empty", path);
+  try {
+    return parse_entry(text);
+  } catch (const BadText& bad) {
+    if (is_json_line(std::string_view(text).substr(0, text.find('\n'))))
+      refuse("{}: this file is JSON lines, but one JSON value is needed", path);
+    refuse("{}: {}", path, bad.reason);
+  }
+}
+
+const ordered_json& field(const ordered_json& object, const char* key) {
+  if (!object.is_object()) reject("found {} instead of an object with \"{}\"", kind_of(object), key);
+  const auto found = object.find(key);
+  if (found == object.end()) reject("no \"{}\"", key);
+  return *found;
+}
+
+const ordered_json& list_field(const ordered_json& object, const char* key) {
+  const ordered_json& value = field(object, key);
+  if (!value.is_array()) reject("\"{}\" is {}, not a list", key, kind_of(value));
+  return value;
+}
+
+std::string text_field(const ordered_json& object, const char* key) {
+  const ordered_json& value = field(object, key);
+  if (!value.is_string()) reject("\"{}\" is {}, not text", key, kind_of(value));
+  return value.get<std::string>();
+}
+
+ordered_json id_field(const ordered_json& object, const char* key) {
+  const ordered_json& value = field(object, key);
+  if (!value.is_string() && !value.is_number_integer())
+    reject("\"{}\" is {}, not text or a whole number", key, kind_of(value));
+  return value;
+}
+
+bool has_list(const ordered_json& value, const char* key) {
+  if (!value.is_object()) return false;
+  const auto found = value.find(key);
+  return found != value.end() && found->is_array();
+}
+
+std::string trimmed(std::string_view text) {
+  constexpr std::string_view space = " \t\r\n\v\f";
+  const size_t begin = text.find_first_not_of(space);
+  if (begin == std::string_view::npos) return {};
+  return std::string(text.substr(begin, text.find_last_not_of(space) - begin + 1));
+}
+
 std::unique_ptr<DatasetReader> whole_file_reader(const std::string& path, ordered_json file,
                                                  std::vector<WholeEntry> entries, ConvertEntry convert) {
   return std::make_unique<WholeFileReader>(path, std::move(file), std::move(entries), std::move(convert));
@@ -96,53 +168,19 @@ std::unique_ptr<DatasetReader> json_lines_reader(const std::string& path, const 
   for (int i = 0; i < kProbedLines && !found; ++i) {
     const auto line = lines.next();
     if (!line) break;
-    if (line->too_long || blank(line->text)) continue;
+    if (line->too_long || line->is_blank()) continue;
     any = true;
-    try {
-      found = has_keys(parse_entry(line->text), keys);
-    } catch (const BadEntry&) {
-      // it will be a broken entry of its own
-    }
+    found = has_keys(read_json<ordered_json>(line->text), keys);
   }
   if (any && !found)
     refuse("{}: this is not a {} file: it has no line with \"{}\"", path, what, fmt::join(keys, "\", \""));
   return std::make_unique<JsonLinesReader>(path, std::move(convert));
 }
 
-std::vector<WholeEntry> nested_paragraphs(const ordered_json& file, const std::string& path,
-                                          const std::string& what) {
-  if (!has_list(file, "data")) refuse("{}: this is not a {} file: it has no \"data\" list", path, what);
-  std::vector<WholeEntry> entries;
-  std::set<std::string> names;
-  size_t number = 0;
-  for (const ordered_json& article : file["data"]) {
-    const std::string place = fmt::format("article {}", ++number);
-    if (!has_list(article, "paragraphs")) {
-      entries.push_back({place, {}, nullptr, "no \"paragraphs\" list"});
-      continue;
-    }
-    const std::string title = article.contains("title") && article["title"].is_string()
-                                  ? article["title"].get<std::string>()
-                                  : std::to_string(number - 1);
-    std::string name = title;
-    for (int twin = 2; !names.insert(name).second; ++twin) name = fmt::format("{}#{}", title, twin);
-    size_t part = 0;
-    for (const ordered_json& paragraph : article["paragraphs"]) {
-      const std::string id = fmt::format("{}/{}", name, part++);
-      entries.push_back({fmt::format("{}, paragraph {}", place, part), id, &paragraph, {}});
-    }
-  }
-  return entries;
-}
-
 std::vector<std::string> answer_texts(const ordered_json& answers) {
   std::vector<std::string> texts;
   for (const ordered_json& answer : answers) texts.push_back(text_field(answer, "text"));
   return texts;
-}
-
-std::string option_letter(size_t option) {
-  return std::string(1, static_cast<char>('A' + option));
 }
 
 }  // namespace sheaf

@@ -4,16 +4,13 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/estimate/byte_tokenizer.h"
 #include "core/methods/method.h"
 #include "core/model/shapes.h"
-#include "io/corpus/corpus.h"
 #include "io/corpus/example_file.h"
 #include "io/files/job_file.h"
-#include "io/files/job_input.h"
 #include "io/files/schema_file.h"
-#include "io/jobs/bench_stacks.h"
-#include "io/jobs/choose_chat.h"
+#include "io/jobs/bench_workload.h"
+#include "io/jobs/opened_job.h"
 #include "io/model/model_config.h"
 #include "io/model/model_files.h"
 
@@ -160,13 +157,13 @@ int32_t EstimateInputs::together_tokens(int32_t value_tokens, AnswerForm answers
     looked_at += 1;
     for (const QuestionParts& question : record.parts.questions()) {
       tokens += answers == AnswerForm::list ? kNumber : static_cast<double>(question.tokens.size());
-      if (!question.allowed) {
+      if (!question.list()) {
         tokens += value_tokens;
         continue;
       }
       double options = 0;
-      for (const Tokens& answer : question.allowed->answers()) options += static_cast<double>(answer.size());
-      tokens += options / static_cast<double>(question.allowed->answers().size());
+      for (const Tokens& answer : question.list()->answers()) options += static_cast<double>(answer.size());
+      tokens += options / static_cast<double>(question.list()->answers().size());
     }
   }
   return std::max(1, static_cast<int32_t>(std::lround(tokens / std::max(1.0, looked_at))));

@@ -1,20 +1,11 @@
 #pragma once
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
 #include <mutex>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "core/estimate/estimate.h"
-#include "core/estimate/records.h"
+#include "core/estimate/hardware.h"
 #include "core/job/job.h"
 #include "core/task/record.h"
-#include "core/task/schema.h"
-#include "core/task/wording.h"
-#include "core/tokenizer/chat_template.h"
+#include "core/task/task.h"
 #include "core/tokenizer/tokenizer.h"
 #include "io/files/estimate_section.h"
 #include "io/files/workload.h"
@@ -25,10 +16,13 @@ namespace sheaf {
 struct EstimateAsked : EstimateWishes {
   std::string job;  ///< a job file; empty: statistics or a workload say it all
   std::vector<std::string> overrides;
-  std::string method;    ///< instead of the job's
-  std::string workload;  ///< a file for `sheaf bench`
-  std::string dtype;     ///< instead of the job's model.dtype
-  bool packed = false;   ///< weights packed, instead of the job's model.weights
+  std::string method;               ///< instead of the job's
+  std::string workload;             ///< a file for `sheaf bench`
+  std::string dtype;                ///< instead of the job's model.dtype
+  bool packed = false;              ///< weights packed, instead of the job's model.weights
+  std::string hardware_file;        ///< the list of devices; empty: the installed one
+  std::vector<std::string> sweeps;  ///< KEY=VALUE,VALUE each
+  std::optional<int32_t> documents, prompt_tokens, tokens_per_step;  ///< instead of the job's
 };
 
 /// Everything an estimate is made from, opened: no weights are read.
@@ -83,24 +77,56 @@ class EstimateInputs {
   SampledRecords sampled_;
 };
 
-/// Refuses a dtype that a run on the hardware would refuse. `hardware`: what was asked for by name.
-void check_dtype(const Job& job, const SweepAxis& hardware, const HardwareList& list);
+/// What is to be estimated, completed by the job's own section and checked as a run would check it.
+struct AskedEstimate {
+  explicit AskedEstimate(const EstimateAsked& given);
+  AskedEstimate(const AskedEstimate&) = delete;
+  AskedEstimate& operator=(const AskedEstimate&) = delete;
+
+  const EstimateAsked asked;
+  const double within;  ///< seconds that it may take; 0: any
+  const EstimateInputs inputs;
+  const HardwareList list;
+  EstimateCase base;
+  std::vector<SweepAxis> axes;  ///< what is compared; empty: nothing, `base` is estimated
+
+ private:
+  const SweepAxis* find_axis(std::string_view key) const;
+  void check_methods() const;
+  void check_dtype(const SweepAxis& hardware) const;
+};
 
 DescribedModel describe_for_estimate(const std::string& model);
-
-/// A workload with the given lengths, drawn as bench/make_workloads.py draws them.
-Workload make_up_workload(const RecordStatistics& statistics, int64_t count);
 
 /// The head of a made-up record: a bin and its name.
 using RecordHead = std::pair<std::string, std::shared_ptr<const BinParts>>;
 
-/// Rows with the given lengths under the heads, in turn; where a head has questions those are asked. No
-/// answer is longer than `most_answer`. `apart`: a record's documents are kept apart, as chains.
+/// Records with the given lengths, drawn as bench/make_workloads.py draws them, under the heads in turn;
+/// where a head has questions those are asked. No answer is longer than `most_answer`. `apart`: a record's
+/// documents are kept apart, as chains.
 std::vector<ReadyRecord> make_up_records(const RecordStatistics& statistics, int64_t count,
                                          const std::vector<RecordHead>& heads, int32_t most_answer,
                                          bool apart = false);
 
 /// As many tokens as asked for, of no meaning.
 Tokens make_up_tokens(double count);
+
+/// Used where there is no tokenizer: a fixed number of tokens per byte, equal text in equal tokens. Good for
+/// counting only.
+class ByteTokenizer final : public Tokenizer {
+ public:
+  ByteTokenizer(double tokens_per_byte, int32_t vocab) : tokens_per_byte_(tokens_per_byte), vocab_(vocab) {}
+
+  void encode(std::string_view text, bool parse_special, Tokens& out) const override;
+  std::string decode(std::span<const TokenId> ids, bool skip_special) const override;
+  int32_t vocab_size() const override { return vocab_; }
+  std::optional<TokenId> find(std::string_view) const override { return std::nullopt; }
+  bool is_special(TokenId) const override { return false; }
+  std::string describe() const override;
+
+ private:
+  double tokens_per_byte_;
+  int32_t vocab_;
+};
 
 }  // namespace sheaf

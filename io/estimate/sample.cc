@@ -4,9 +4,8 @@
 #include "core/base/error.h"
 #include "core/methods/method.h"
 #include "io/corpus/corpus.h"
-#include "io/corpus/corpus_files.h"
 #include "io/estimate/inputs.h"
-#include "io/files/job_input.h"
+#include "io/files/job_file.h"
 
 namespace sheaf {
 namespace {

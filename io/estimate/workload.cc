@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
 #include <random>
 
@@ -29,7 +30,7 @@ class Draws {
     std::gamma_distribution<double> gamma(4, mean / 4);
     return std::max(1, static_cast<int32_t>(std::lround(gamma(random_))));
   }
-  /// The same of the n-th of many, evenly spread in any first part of them: few long documents have the right
+  /// Length of the n-th of many, evenly spread in any first part of them: few long documents have the right
   /// mean.
   static int32_t even_length(double mean, int64_t n) {
     const double u = std::fmod((static_cast<double>(n) + 0.5) * std::numbers::phi, 1.0);
@@ -92,21 +93,22 @@ std::vector<ReadyRecord> make_up_records(const RecordStatistics& statistics, int
   return made;
 }
 
-Workload make_up_workload(const RecordStatistics& statistics, int64_t records) {
-  auto bin = std::make_shared<BinParts>();
-  bin->instruction = make_up_tokens(statistics.instruction.value_or(0));
-  Workload workload;
-  workload.name = "statistics";
-  workload.vocab = kVocab;
-  workload.common = static_cast<int64_t>(bin->instruction.size());
-  std::vector<RecordParts>& parts = workload.bins.emplace_back();
-  for (ReadyRecord& record : make_up_records(statistics, records, {{"", bin}}, INT32_MAX)) {
-    record.parts.record = static_cast<int32_t>(parts.size());
-    record.parts.stream = parts.size();
-    workload.questions += static_cast<int64_t>(record.parts.own_questions.size());
-    parts.push_back(std::move(record.parts));
+void ByteTokenizer::encode(std::string_view text, bool, Tokens& out) const {
+  const auto count = static_cast<size_t>(std::ceil(static_cast<double>(text.size()) * tokens_per_byte_));
+  for (size_t i = 0; i < count; ++i) {
+    const size_t begin = text.size() * i / count, end = text.size() * (i + 1) / count;
+    const size_t hash = std::hash<std::string_view>()(text.substr(begin, end - begin));
+    out.push_back(static_cast<TokenId>(hash % static_cast<size_t>(vocab_)));
   }
-  return workload;
+}
+
+std::string ByteTokenizer::decode(std::span<const TokenId> ids, bool) const {
+  return std::string(static_cast<size_t>(std::round(static_cast<double>(ids.size()) / tokens_per_byte_)),
+                     'x');
+}
+
+std::string ByteTokenizer::describe() const {
+  return fmt::format("{:.2f} tokens per byte", tokens_per_byte_);
 }
 
 }  // namespace sheaf

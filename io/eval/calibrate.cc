@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "core/base/error.h"
+#include "core/text/table.h"
 #include "io/datasets/gold.h"
 #include "io/files/metric_items.h"
 #include "io/run_folder/manifest.h"
@@ -81,13 +82,16 @@ CalibrationErrors all_errors(const CalibrateResult& result) {
 
 std::string sweep_text(const CalibrateResult& result) {
   const BiasScores& best = best_bias(result.sweep);
-  std::string text = fmt::format("\n{:>9} {:>10} {:>8} {:>8}\n", "null_bias", "precision", "recall", "F1");
+  TextTable table{{{"null_bias", "precision", " recall", "     F1", ""}}, {true, true, true, true}};
   for (const BiasScores& one : result.sweep) {
     const double steps = (one.bias - result.ran_with) / kShownStep;
     if (&one != &best && steps != std::floor(steps)) continue;
-    text += fmt::format("{:>9.2f} {:>10.2f} {:>8.2f} {:>8.2f}{}\n", one.bias, one.precision, one.recall,
-                        one.f1, &one == &best ? "  best F1" : "");
+    TextTable::Row& row = table.rows.emplace_back();
+    for (const double value : {one.bias, one.precision, one.recall, one.f1})
+      row.push_back(fmt::format("{:.2f}", value));
+    row.emplace_back(&one == &best ? "best F1" : "");
   }
+  std::string text = "\n" + table.text();
   if (result.fixed > 0)
     text += fmt::format(
         "This table cannot tell at which bias {} of the values become null, and keeps them: the model writes "

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/metrics/null_bias.h"
+#include "core/metrics/confidence.h"
 #include "io/files/confidence_file.h"
 
 namespace sheaf {

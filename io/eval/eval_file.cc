@@ -6,10 +6,8 @@
 #include "core/base/error.h"
 #include "core/metrics/metric.h"
 #include "core/text/spelling.h"
-#include "io/base/written_path.h"
+#include "io/base/paths.h"
 #include "io/base/yaml_reader.h"
-#include "io/eval/eval_choice.h"
-#include "io/eval/paper_figures.h"
 
 namespace sheaf {
 namespace {
@@ -18,7 +16,7 @@ namespace {
 void take_section(const YamlNode& node, const std::string& section, const std::vector<std::string>& own,
                   std::vector<JobChange>& changes) {
   for (const YamlNode::Entry& entry : node.entries)
-    if (std::find(own.begin(), own.end(), entry.key) == own.end())
+    if (std::ranges::find(own, entry.key) == own.end())
       changes.push_back({section + "." + entry.key, entry.value});
 }
 
@@ -47,10 +45,10 @@ void check_name(const std::string& name, const std::string& where, const std::st
            c == '_' || c == '-';
   };
   if (name.empty()) refuse("{}: the {} is missing; add it", where, what);
-  if (name.starts_with('.') || name.size() > 100 || !std::all_of(name.begin(), name.end(), fits))
+  if (name.starts_with('.') || name.size() > 100 || !std::ranges::all_of(name, fits))
     refuse("{}: {} \"{}\" cannot be the name of a folder: use only letters, digits, ., _ and -", where, what,
            shorten_text(name, 60));
-  if (std::find(before.begin(), before.end(), name) != before.end())
+  if (std::ranges::find(before, name) != before.end())
     refuse("{}: {} \"{}\" appears twice; rename one", where, what, name);
 }
 
@@ -81,9 +79,9 @@ void check_metric(const YamlMap& map, Eval::Dataset& dataset) {
   std::vector<std::string> names, values;
   for (const Metric& metric : all_metrics())
     if (metric.name != "agreement" && metric.name != "llm-f1") names.emplace_back(metric.name);
-  if (std::find(names.begin(), names.end(), dataset.metric) == names.end())
-    refuse("{}: metric cannot be \"{}\"{}", map.where("metric"), shorten_text(dataset.metric, 60),
-           suggest_spelling(dataset.metric, names));
+  check_known(
+      fmt::format("{}: metric cannot be \"{}\"", map.where("metric"), shorten_text(dataset.metric, 60)),
+      dataset.metric, names);
   const Metric& metric = find_metric(dataset.metric);
   std::string main(metric.main < 0 ? "" : metric.values[static_cast<size_t>(metric.main)].name);
   for (const Metric::ValueName& value : metric.values) {
@@ -92,9 +90,9 @@ void check_metric(const YamlMap& map, Eval::Dataset& dataset) {
     if (main.empty() && value.name.ends_with("f1")) main = value.name;
   }
   if (dataset.value.empty()) dataset.value = main.empty() ? values.front() : main;
-  if (std::find(values.begin(), values.end(), dataset.value) == values.end())
-    refuse("{}: {} has no value \"{}\"{}", map.where("value"), dataset.metric,
-           shorten_text(dataset.value, 60), suggest_spelling(dataset.value, values));
+  check_known(fmt::format("{}: {} has no value \"{}\"", map.where("value"), dataset.metric,
+                          shorten_text(dataset.value, 60)),
+              dataset.value, values);
 }
 
 Eval::Dataset read_dataset(const YamlPtr& node, const std::string& data,
@@ -163,7 +161,55 @@ Eval::Method read_method(const YamlPtr& node, const std::vector<std::string>& be
   return method;
 }
 
+/// Keeps the entries that are named; refuses names that there are not.
+template <class Entry>
+void keep_named(std::vector<Entry>& entries, std::string Entry::*name, const std::vector<std::string>& wanted,
+                const char* option) {
+  const std::vector<std::string> known = names_of(entries, name);
+  for (const std::string& each : wanted)
+    check_known(fmt::format("{} {}: the evaluation has no such name", option, shorten_text(each, 60)), each,
+                known);
+  if (wanted.empty()) return;
+  std::erase_if(entries,
+                [&](const Entry& entry) { return std::ranges::find(wanted, entry.*name) == wanted.end(); });
+}
+
+void choose_models(std::vector<Eval::Model>& models, const std::vector<std::string>& choices) {
+  std::vector<std::string> wanted;
+  std::map<std::string, std::string> paths;
+  for (const std::string& choice : choices) {
+    const size_t equals = choice.find('=');
+    const std::string name = choice.substr(0, equals);
+    if (name == "all" && equals == std::string::npos) continue;
+    if (equals != std::string::npos) paths[name] = choice.substr(equals + 1);
+    if (equals != std::string::npos && paths[name].empty())
+      refuse("--model {}: write it as NAME=PATH", shorten_text(choice, 60));
+    if (name != "all") wanted.push_back(name);
+  }
+  keep_named(models, &Eval::Model::name, wanted, "--model");
+  for (Eval::Model& model : models) {
+    const auto own = paths.find(model.name), all = paths.find("all");
+    if (own == paths.end() && all == paths.end()) continue;
+    model.path = own != paths.end() ? own->second : all->second;
+    model.replaced = true;
+    model.changes.push_back({"model.path", option_text("--model " + model.name, model.path)});
+  }
+}
+
+/// Leaves what the command line chooses; refuses names that the evaluation does not have.
+void choose(Eval& eval, const EvalChoice& choice) {
+  choose_models(eval.models, choice.models);
+  keep_named(eval.datasets, &Eval::Dataset::name, choice.datasets, "--dataset");
+  const bool pair = !choice.differences.empty();
+  keep_named(eval.methods, &Eval::Method::label, pair ? choice.differences : choice.methods,
+             pair ? "--differences" : "--method");
+}
+
 }  // namespace
+
+void check_known(const std::string& trouble, const std::string& name, const std::vector<std::string>& known) {
+  if (std::ranges::find(known, name) == known.end()) refuse("{}{}", trouble, suggest_spelling(name, known));
+}
 
 Eval read_eval(const std::string& path, const EvalChoice& choice) {
   YamlMap map(read_yaml(path, "an evaluation file"), "");
@@ -202,14 +248,14 @@ Eval read_eval(const std::string& path, const EvalChoice& choice) {
   const std::vector<std::string> labels = names_of(eval.methods, &Eval::Method::label),
                                  known = names_of(eval.datasets, &Eval::Dataset::name);
   if (eval.baseline.empty()) eval.baseline = labels.front();
-  if (std::find(labels.begin(), labels.end(), eval.baseline) == labels.end())
-    refuse("{}: baseline \"{}\" is not the label of a method{}", map.where("baseline"),
-           shorten_text(eval.baseline, 60), suggest_spelling(eval.baseline, labels));
+  check_known(fmt::format("{}: baseline \"{}\" is not the label of a method", map.where("baseline"),
+                          shorten_text(eval.baseline, 60)),
+              eval.baseline, labels);
   const auto check_datasets = [&](const YamlMap& of, const char* key, const std::vector<std::string>& names) {
     for (const std::string& each : names)
-      if (std::find(known.begin(), known.end(), each) == known.end())
-        refuse("{}: {} \"{}\" is not a dataset of this file{}", of.where(key), key, shorten_text(each, 60),
-               suggest_spelling(each, known));
+      check_known(fmt::format("{}: {} \"{}\" is not a dataset of this file", of.where(key), key,
+                              shorten_text(each, 60)),
+                  each, known);
   };
   for (size_t m = 0; m < models.size(); ++m) {
     const YamlMap of(models[m], "models");

@@ -1,5 +1,4 @@
 #pragma once
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -74,5 +73,12 @@ std::vector<std::string> names_of(const std::vector<Entry>& entries, std::string
 /// Refuses unknown keys, names that are not unique or do not fit a file name, and figures of a paper that
 /// belong to nothing, with file and line.
 Eval read_eval(const std::string& path, const EvalChoice& choice);
+
+/// Refuses a name that is not `known`, with `trouble` and the nearest one that is.
+void check_known(const std::string& trouble, const std::string& name, const std::vector<std::string>& known);
+
+/// Reads the `paper` section: figures as the paper prints them, and per dataset what its quality is
+/// multiplied by to be in the units of our metric.
+void read_paper(YamlMap map, Eval& eval);  // paper_figures.cc
 
 }  // namespace sheaf

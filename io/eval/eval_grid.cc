@@ -2,16 +2,24 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
+#include <unordered_set>
 
 #include "core/base/error.h"
+#include "io/base/file_layer.h"
+#include "io/base/job_changes.h"
 #include "io/corpus/corpus.h"
 #include "io/datasets/dataset.h"
-#include "io/files/job_file.h"
+#include "io/files/job_fingerprint.h"
 #include "io/files/predictions.h"
 #include "io/files/schema_file.h"
+#include "io/model/model_files.h"
+#include "io/run_folder/run_folder.h"
 
 namespace sheaf {
 namespace {
+
+using nlohmann::ordered_json;
 
 Job read_cell(const Eval& eval, const EvalCell& cell, const GridOptions& options) {
   const Eval::Model& model = eval.models[cell.model];
@@ -55,6 +63,18 @@ Job read_cell(const Eval& eval, const EvalCell& cell, const GridOptions& options
   }
 }
 
+void check_folder(const Job& job) {
+  const ordered_json before = started_as(job.output.path);
+  if (!before.is_object()) return;
+  const bool gpu = before.value("device", "") == "cuda";
+  const std::string changes = describe_changes(before, job_fingerprint(job, gpu, {}));
+  if (!changes.empty())
+    refuse(
+        "{}: the folder holds a run, but since then {}; choose another folder with --output, or run "
+        "everything again with --restart",
+        job.output.path, changes);
+}
+
 }  // namespace
 
 std::vector<EvalCell> read_grid(const Eval& eval, const GridOptions& options) {
@@ -62,10 +82,10 @@ std::vector<EvalCell> read_grid(const Eval& eval, const GridOptions& options) {
   for (size_t m = 0; m < eval.models.size(); ++m) {
     const std::vector<std::string>& skip = eval.models[m].skip;
     for (size_t d = 0; d < eval.datasets.size(); ++d) {
-      if (std::find(skip.begin(), skip.end(), eval.datasets[d].name) != skip.end()) continue;
+      if (std::ranges::find(skip, eval.datasets[d].name) != skip.end()) continue;
       for (size_t k = 0; k < eval.methods.size(); ++k) {
         const std::vector<std::string>& without = eval.methods[k].skip;
-        if (std::find(without.begin(), without.end(), eval.datasets[d].name) != without.end()) continue;
+        if (std::ranges::find(without, eval.datasets[d].name) != without.end()) continue;
         EvalCell cell{m, d, k, {}, eval.datasets[d].lengths};
         cell.job = read_cell(eval, cell, options);
         if (cell.lengths) cell.lengths->accepted = eval.methods[k].accepted;
@@ -78,6 +98,29 @@ std::vector<EvalCell> read_grid(const Eval& eval, const GridOptions& options) {
   }
   if (cells.empty()) refuse("{}: nothing to run: every model or method skips all chosen datasets", eval.file);
   return cells;
+}
+
+bool holds_other_corpus(const Job& job) {
+  const ordered_json before = started_as(job.output.path);
+  return before.is_object() && corpus_contents(before.value("corpus", ordered_json::object())) !=
+                                   corpus_contents(corpus_fingerprint(job.input));
+}
+
+void check_runs(const std::vector<EvalCell>& cells, bool restart) {
+  std::set<std::string> models;
+  for (const EvalCell& cell : cells) {
+    if (cell.lengths) {
+      if (!restart) measured_before(cell.job, *cell.lengths);
+      continue;
+    }
+    const bool finished = !restart && file_size(cell.job.output.path + "/_SUCCESS");
+    // Without its adapter: merging that takes longer than a check may.
+    if (!finished && models.insert(cell.job.model.path).second) {
+      load_model(cell.job.model.path);
+      load_tokenizer(cell.job.model.path);
+    }
+    if (!restart) check_folder(cell.job);
+  }
 }
 
 void for_each_asked(const Job& job, const std::function<bool(const AskedItem&)>& take) {

@@ -1,7 +1,6 @@
 #pragma once
 #include <functional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "core/job/job.h"
@@ -29,6 +28,13 @@ struct GridOptions {
 /// The jobs of all runs, model by model, dataset by dataset. An error in one names the line of the
 /// evaluation, or of the job file, that it comes from.
 std::vector<EvalCell> read_grid(const Eval& eval, const GridOptions& options);
+
+/// Finds before the first run what would stop a later one: a model that cannot be read, and (without
+/// `restart`) a folder that holds the run of another job.
+void check_runs(const std::vector<EvalCell>& cells, bool restart);
+
+/// Whether the job's folder holds a run over rows that are no longer those of its corpus.
+bool holds_other_corpus(const Job& job);
 
 /// A question, or a document to extract from, as a run is asked it.
 struct AskedItem {

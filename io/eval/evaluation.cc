@@ -8,7 +8,7 @@
 #include "core/report/report.h"
 #include "core/text/json_reader.h"
 #include "core/text/spelling.h"
-#include "io/base/write_together.h"
+#include "io/base/file_layer.h"
 #include "io/jobs/run_job.h"
 
 namespace sheaf {
@@ -73,11 +73,11 @@ std::vector<DifferencePair> Evaluation::differences(const std::string& first, co
       for (size_t s = 0; s < 2; ++s)
         if (eval_.methods[cells_[c].method].label == *labels[s]) sides[s] = &cells_[c];
     if (sides[0] == nullptr || sides[1] == nullptr) continue;  // one skips the dataset
-    std::optional<ScoredRun> runs[2];
+    std::optional<ScoredCell> runs[2];
     for (size_t s = 0; s < 2; ++s) {
       if (!file_size(sides[s]->job.output.path + "/_SUCCESS"))
         refuse("{} is not finished; run it first: sheaf eval {}", sides[s]->job.output.path, eval_.file);
-      runs[s] = score_run(eval_.datasets[sides[s]->dataset], *sides[s], gold_);
+      runs[s] = score_cell(eval_.datasets[sides[s]->dataset], *sides[s], gold_);
       if (!runs[s]) refuse("{} has no rows to compare, only rejects", sides[s]->job.output.path);
     }
     pairs.push_back(
@@ -130,15 +130,15 @@ void Evaluation::add_group(size_t begin, size_t end) {
     for (size_t c = begin; c < end; ++c) table_.rows.push_back(timed_row(eval_, cells_[c], reports_[c]));
     return;
   }
-  std::vector<std::optional<ScoredRun>> runs;
+  std::vector<std::optional<ScoredCell>> runs;
   size_t base = end;
   for (size_t c = begin; c < end; ++c) {
-    runs.push_back(score_run(eval_.datasets[cells_[c].dataset], cells_[c], gold_));
+    runs.push_back(score_cell(eval_.datasets[cells_[c].dataset], cells_[c], gold_));
     if (eval_.methods[cells_[c].method].label == eval_.baseline && runs.back()) base = c;
   }
   for (size_t c = begin; c < end; ++c) {
-    const std::optional<ScoredRun>& run = runs[c - begin];
-    const ScoredRun* baseline = base == end || base == c ? nullptr : &*runs[base - begin];
+    const std::optional<ScoredCell>& run = runs[c - begin];
+    const ScoredCell* baseline = base == end || base == c ? nullptr : &*runs[base - begin];
     table_.rows.push_back(eval_row(eval_, cells_[c], reports_[c], run, baseline));
     if (const auto judged = judgements_.find(c); judged != judgements_.end())
       table_.rows.back().own.llm_f1 = judged->second.llm_f1;

@@ -6,7 +6,7 @@
 
 #include "io/base/file_layer.h"
 #include "io/eval/judge.h"
-#include "io/eval/samples.h"
+#include "io/eval/scores.h"
 
 namespace sheaf {
 

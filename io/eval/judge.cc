@@ -5,8 +5,6 @@
 #include "core/base/error.h"
 #include "core/metrics/judge.h"
 #include "core/report/report.h"
-#include "io/corpus/corpus.h"
-#include "io/eval/check_runs.h"
 #include "io/files/predictions.h"
 #include "io/files/schema_file.h"
 #include "io/jobs/run_job.h"

@@ -1,12 +1,9 @@
 #pragma once
-#include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "core/metrics/metric.h"
-#include "io/eval/samples.h"
-#include "io/jobs/run_listener.h"
+#include "io/eval/scores.h"
+#include "io/jobs/run_job.h"
 
 namespace sheaf {
 

@@ -8,13 +8,12 @@
 
 #include "core/base/error.h"
 #include "core/base/interrupted.h"
-#include "core/estimate/predict.h"
+#include "core/estimate/device_model.h"
 #include "core/text/json_reader.h"
 #include "io/files/hardware_file.h"
 #include "io/jobs/bench_backend.h"
-#include "io/jobs/bench_run.h"
-#include "io/jobs/bench_stacks.h"
-#include "io/jobs/workbench.h"
+#include "io/jobs/bench_workload.h"
+#include "io/jobs/opened_job.h"
 #include "io/model/model_config.h"
 
 namespace sheaf {
@@ -32,6 +31,11 @@ const std::vector<std::string> kKeys = {
     "engine.prompts",       "engine.reproducible", "cost.usd_per_hour",      "cost.devices"};
 
 constexpr const char* kFile = "timing.json";
+
+constexpr std::pair<const char*, int32_t EvalLengths::*> kSizes[] = {
+    {"instruction_tokens", &EvalLengths::instruction_tokens}, {"documents", &EvalLengths::documents},
+    {"document_tokens", &EvalLengths::document_tokens},       {"questions", &EvalLengths::questions},
+    {"question_tokens", &EvalLengths::question_tokens},       {"answer_tokens", &EvalLengths::answer_tokens}};
 
 /// Where a method asks for all of a document at once: one answer with questions and answers.
 EvalLengths as_asked(EvalLengths lengths, const Job::Method& method) {
@@ -74,17 +78,14 @@ Workload make_rows(const EvalLengths& lengths, int32_t answer_tokens, int32_t vo
 
 /// What a measurement is of. Another one is not taken in its place.
 ordered_json describe(const Job& job, const EvalLengths& lengths) {
+  ordered_json sizes;
+  for (const auto& [key, size] : kSizes) sizes[key] = lengths.*size;
+  sizes["count"] = lengths.count;
+  sizes["decoding_only"] = lengths.decoding_only;
+  sizes["runs"] = lengths.runs;
+  if (lengths.object) sizes["object"] = true;
   ordered_json measured{{"model", job.model.path},
-                        {"lengths",
-                         {{"instruction_tokens", lengths.instruction_tokens},
-                          {"documents", lengths.documents},
-                          {"document_tokens", lengths.document_tokens},
-                          {"questions", lengths.questions},
-                          {"question_tokens", lengths.question_tokens},
-                          {"answer_tokens", lengths.answer_tokens},
-                          {"count", lengths.count},
-                          {"decoding_only", lengths.decoding_only},
-                          {"runs", lengths.runs}}},
+                        {"lengths", sizes},
                         {"method",
                          {{"name", job.method.name},
                           {"documents", job.method.documents},
@@ -95,7 +96,6 @@ ordered_json describe(const Job& job, const EvalLengths& lengths) {
                           {"kv_memory_gb", job.engine.kv_memory_gb},
                           {"prompts", job.engine.prompts},
                           {"reproducible", job.engine.reproducible}}}};
-  if (lengths.object) measured["lengths"]["object"] = true;
   if (!job.method.speculate.draft.empty())
     measured["speculate"] = {{"draft", job.method.speculate.draft},
                              {"always", job.method.speculate.always},
@@ -142,12 +142,7 @@ int64_t EvalLengths::counted() const {
 EvalLengths read_lengths(const YamlPtr& node) {
   YamlMap map(node, "datasets.lengths");
   EvalLengths lengths;
-  map.integer("instruction_tokens", lengths.instruction_tokens, kLength);
-  map.integer("documents", lengths.documents, kLength);
-  map.integer("document_tokens", lengths.document_tokens, kLength);
-  map.integer("questions", lengths.questions, kLength);
-  map.integer("question_tokens", lengths.question_tokens, kLength);
-  map.integer("answer_tokens", lengths.answer_tokens, kLength);
+  for (const auto& [key, size] : kSizes) map.integer(key, lengths.*size, kLength);
   map.choice("count", lengths.count, {"tokens", "questions", "documents"});
   map.boolean("object", lengths.object);
   map.boolean("decoding_only", lengths.decoding_only);
@@ -162,7 +157,7 @@ EvalLengths read_lengths(const YamlPtr& node) {
 
 void check_lengths_changes(const std::string& place, const std::vector<std::string>& keys) {
   for (const std::string& key : keys)
-    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
+    if (std::ranges::find(kKeys, key) == kKeys.end())
       refuse("{}: {} has no effect on a dataset with lengths; the keys that have are {}", place, key,
              fmt::join(kKeys, ", "));
 }
@@ -221,7 +216,7 @@ void LengthsBench::open(const Job& job) {
   if (!draft.empty()) draft_ = open_backend(job, draft);
   opened_ = key;
   device_ = find_device_model(backend_->backend().device());
-  kv_room_ = backend_->kv_room();
+  kv_bytes_ = backend_->kv_bytes();
   most_pages_ = 0;
 }
 
@@ -250,7 +245,7 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
   const int64_t page_bytes = backend.kv_bytes_per_token() * engine.page_size;
   const int64_t room = job.engine.kv_memory_gb > 0
                            ? static_cast<int64_t>(job.engine.kv_memory_gb * 1024 * 1024 * 1024)
-                           : kv_room_;
+                           : kv_bytes_;
   const int64_t pages = std::min(room / page_bytes, most_pages(stacks, engine.page_size));
   engine.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / engine.page_size));
   std::optional<Draft> draft;

@@ -48,7 +48,7 @@ void check_lengths_model(const std::string& model, const std::string& from);
 /// Refuses a draft without the share of its tokens that count as right, and such a share without a draft.
 void check_accepted(const std::string& place, const Job& job, double accepted);
 
-/// The same measurement, where the job's output folder holds it; null where it holds none that can be used.
+/// An equal measurement, where the job's output folder holds it; null where it holds none that can be used.
 /// Another one is refused.
 nlohmann::ordered_json measured_before(const Job& job, const EvalLengths& lengths);
 
@@ -79,8 +79,8 @@ class LengthsBench {
   std::string opened_;  ///< the model and device of `backend_`
   std::unique_ptr<BenchBackend> backend_;
   std::unique_ptr<BenchBackend> draft_;  ///< none where the method has none
-  std::optional<DeviceModel> device_;    ///< as calibrated
-  int64_t kv_room_ = 0;                  ///< bytes for keys and values, as found when it was opened
+  std::optional<DeviceModel> device_;    ///< as its profile has it
+  int64_t kv_bytes_ = 0;                 ///< bytes for keys and values, as found when it was opened
   int32_t most_pages_ = 0;               ///< of the largest pool since
 };
 

@@ -1,11 +1,10 @@
-#include "io/eval/paper_figures.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/base/error.h"
 #include "core/text/spelling.h"
+#include "io/eval/eval_file.h"
 
 namespace sheaf {
 namespace {
@@ -21,15 +20,6 @@ void read_figure(YamlMap& map, const char* key, std::optional<double>& target, E
   const size_t point = written.find('.');
   if (written.find_first_of("eE") == std::string::npos)
     digits[key] = point == std::string::npos ? 0 : static_cast<int>(written.size() - point) - 1;
-}
-
-template <class Entry>
-void check_known(const YamlMap& map, const char* key, const std::string& name,
-                 const std::vector<Entry>& entries, std::string Entry::*field) {
-  const std::vector<std::string> known = names_of(entries, field);
-  if (std::find(known.begin(), known.end(), name) == known.end())
-    refuse("{}: {} \"{}\" is not in this evaluation{}", map.where(key), map.path(key), shorten_text(name, 60),
-           suggest_spelling(name, known));
 }
 
 }  // namespace
@@ -57,19 +47,18 @@ void read_paper(YamlMap map, Eval& eval) {
     row.text("model", figures.model);
     row.text("dataset", figures.dataset);
     row.text("method", figures.method);
-    read_figure(row, "throughput", figures.figures.throughput, figures.digits);
-    read_figure(row, "seconds", figures.figures.seconds, figures.digits);
-    read_figure(row, "quality", figures.figures.quality, figures.digits);
-    read_figure(row, "llm_f1", figures.figures.llm_f1, figures.digits);
-    read_figure(row, "exact_match_percent", figures.figures.exact_match_percent, figures.digits);
-    read_figure(row, "speedup", figures.figures.speedup, figures.digits);
-    read_figure(row, "usd_per_1k", figures.figures.usd_per_1k, figures.digits);
-    read_figure(row, "memory_gb", figures.figures.memory_gb, figures.digits);
+    for (const EvalFigure& each : eval_figures())
+      read_figure(row, each.name, figures.figures.*each.figure, figures.digits);
     for (const char* key : {"model", "dataset", "method"}) row.require(key);
     row.finish();
-    check_known(row, "model", figures.model, eval.models, &Eval::Model::name);
-    check_known(row, "dataset", figures.dataset, eval.datasets, &Eval::Dataset::name);
-    check_known(row, "method", figures.method, eval.methods, &Eval::Method::label);
+    const auto check = [&](const char* key, const std::string& name, const std::vector<std::string>& known) {
+      check_known(fmt::format("{}: {} \"{}\" is not in this evaluation", row.where(key), row.path(key),
+                              shorten_text(name, 60)),
+                  name, known);
+    };
+    check("model", figures.model, names_of(eval.models, &Eval::Model::name));
+    check("dataset", figures.dataset, names_of(eval.datasets, &Eval::Dataset::name));
+    check("method", figures.method, names_of(eval.methods, &Eval::Method::label));
     for (const Eval::PaperRow& other : eval.paper_rows)
       if (other.model == figures.model && other.dataset == figures.dataset && other.method == figures.method)
         refuse("{}: the paper's figures for {}, {}, {} appear twice; keep one", row.where(), figures.model,

@@ -3,20 +3,17 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/job/words.h"
 #include "io/base/yaml_reader.h"
 
 namespace sheaf {
+
+template <>
+inline constexpr std::string_view kWords<EarlierThoughts>[] = {"keep", "drop", "drop-lines", "until-query"};
+
 namespace {
 
 constexpr size_t kMostChatBytes = 64 << 10;  // of one text
-
-EarlierThoughts read_thoughts(YamlMap& map) {
-  std::string word = "keep";
-  map.choice("thoughts", word, {"keep", "drop", "drop-lines", "until-query"});
-  if (word == "drop") return EarlierThoughts::drop;
-  if (word == "drop-lines") return EarlierThoughts::drop_lines;
-  return word == "until-query" ? EarlierThoughts::until_query : EarlierThoughts::keep;
-}
 
 void check_chat(const YamlMap& map, const ChatTemplate& chat) {
   if (chat.name.empty() || chat.name.size() > 100)
@@ -57,7 +54,9 @@ ChatTemplate read_chat_file(const std::string& path) {
   map.boolean("default_stays", chat.default_stays);
   map.boolean("trims", chat.trims);
   map.boolean("takes_system", chat.takes_system);
-  chat.thoughts = read_thoughts(map);
+  std::string thoughts = "keep";
+  map.choice("thoughts", thoughts, all_words<EarlierThoughts>());
+  chat.thoughts = *read_word<EarlierThoughts>(thoughts);
   map.require("user_open");
   map.require("turn");
   map.finish();

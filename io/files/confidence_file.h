@@ -17,9 +17,9 @@ struct ConfidenceScales {
   std::string metric;  ///< the metric that judged answers
 };
 
-/// As the file has it.
+/// The text of a confidence file.
 std::string confidence_file_text(const ConfidenceScales& scales);
-/// Refuses a file that is not of that kind, with the place and what to do.
+/// Refuses a file that `sheaf calibrate` did not write, with the place and what to do.
 ConfidenceScales read_confidence_file(const std::string& path);
 
 /// Scales the confidence of all values, answers and nulls of a row.

@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "core/base/error.h"
-#include "io/files/model_path.h"
+#include "io/files/job_paths.h"
 
 namespace sheaf {
 namespace {

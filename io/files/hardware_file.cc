@@ -3,22 +3,20 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fmt/ranges.h>
-#include <map>
 
 #include "core/base/error.h"
 #include "core/text/spelling.h"
-#include "io/base/installed_file.h"
-#include "io/base/processor_name.h"
+#include "io/base/paths.h"
+#include "io/base/process.h"
 #include "io/base/yaml_reader.h"
-#include "io/files/calibration_file.h"
+#include "io/files/profile_file.h"
 
 namespace sheaf {
 namespace {
 
 namespace fs = std::filesystem;
 
-// At least, whatever the calibration's own steps show: real steps differ from made-up ones, on a CPU by more.
+// At least, whatever the profile's own steps show: real steps differ from made-up ones, on a CPU by more.
 constexpr double kLeastError = 0.10, kLeastCpuError = 0.25;
 // Another device's efficiencies: kernels and clocks differ.
 constexpr double kBorrowedError = 0.40;
@@ -39,7 +37,7 @@ Instance read_instance(const YamlPtr& node) {
 /// A device as written, and where its efficiencies come from.
 struct Entry {
   Hardware hardware;
-  std::vector<std::string> calibrations;
+  std::vector<std::string> profiles;
   std::string like;
   std::string where;
 };
@@ -50,15 +48,19 @@ Entry read_entry(const YamlNode::Entry& node) {
   Hardware& hardware = entry.hardware;
   hardware.name = node.key;
   std::string kind = "gpu";
-  double tflops = 0, fp8_tflops = 0, bandwidth_gb = 0, memory_gb = 0, load_gb = 2;
   map.text("title", hardware.title);
   map.choice("kind", kind, {"gpu", "cpu"});
-  map.number("tflops", tflops, kPositive);
-  map.number("fp8_tflops", fp8_tflops, kPositive);
-  map.number("bandwidth_gb", bandwidth_gb, kPositive);
-  map.number("memory_gb", memory_gb, kPositive);
-  map.number("load_gb", load_gb, kPositive);
-  map.text_list("calibration", entry.calibrations);
+  for (const auto& [key, target, unit] : {std::tuple{"tflops", &hardware.flops, 1e12},
+                                          {"fp8_tflops", &hardware.fp8_flops, 1e12},
+                                          {"bandwidth_gb", &hardware.bandwidth, 1e9},
+                                          {"memory_gb", &hardware.memory, 1e9},
+                                          {"load_gb", &hardware.load_rate, 1e9}}) {
+    double value = target == &hardware.load_rate ? 2 : 0;
+    map.number(key, value, kPositive);
+    *target = value * unit;
+  }
+  map.accept_old("profile", "calibration");
+  map.text_list("profile", entry.profiles);
   map.text("like", entry.like);
   const YamlPtr instances = map.node("instances");
   map.require("title");
@@ -68,33 +70,28 @@ Entry read_entry(const YamlNode::Entry& node) {
     map.require("bandwidth_gb");
   }
   map.finish();
-  if (entry.calibrations.empty() == entry.like.empty())
-    refuse("{}: {} needs either calibration (a file) or like (another device)", map.where(), node.key);
+  if (entry.profiles.empty() == entry.like.empty())
+    refuse("{}: {} needs either profile (a file) or like (another device)", map.where(), node.key);
   hardware.gpu = kind == "gpu";
-  hardware.flops = tflops * 1e12;
-  hardware.fp8_flops = fp8_tflops * 1e12;
-  hardware.bandwidth = bandwidth_gb * 1e9;
-  hardware.memory = memory_gb * 1e9;
-  hardware.load_rate = load_gb * 1e9;
   if (instances) {
     if (instances->kind != YamlNode::Kind::list)
       refuse("{}: {}.instances must be a list, not {}", instances->place.text(), node.key,
              instances->describe());
     for (const YamlPtr& item : instances->items) hardware.instances.push_back(read_instance(item));
   }
-  entry.where = map.where(entry.like.empty() ? "calibration" : "like");
+  entry.where = map.where(entry.like.empty() ? "profile" : "like");
   return entry;
 }
 
-std::vector<Calibration> calibrations_of(const Entry& entry, const fs::path& folder) {
-  std::vector<Calibration> calibrations;
-  for (const std::string& name : entry.calibrations) {
+std::vector<DeviceProfile> profiles_of(const Entry& entry, const fs::path& folder) {
+  std::vector<DeviceProfile> profiles;
+  for (const std::string& name : entry.profiles) {
     const std::string path = (folder / name).string();
     if (!fs::is_regular_file(path))
-      refuse("{}: {}: no such calibration file: {}", entry.where, entry.hardware.name, path);
-    calibrations.push_back(read_calibration(path));
+      refuse("{}: {}: no such profile file: {}", entry.where, entry.hardware.name, path);
+    profiles.push_back(read_profile(path));
   }
-  return calibrations;
+  return profiles;
 }
 
 /// What a device computes in for the job's model.
@@ -104,26 +101,25 @@ Precision wanted_on(const Hardware& hardware, const Job::ModelPart& model) {
   return wanted == Precision::automatic || only_on_gpu(wanted) ? Precision::f32 : wanted;
 }
 
-/// The calibration closest to how a job computes: the precision counts more than what keys are kept in. The
+/// The profile closest to how a job computes: the precision counts more than what keys are kept in. The
 /// first of several that are as close.
-const Calibration& closest(const std::vector<Calibration>& calibrations, Precision precision, bool fp8_keys) {
-  const auto distance = [&](const Calibration& each) {
+const DeviceProfile& closest(const std::vector<DeviceProfile>& profiles, Precision precision, bool fp8_keys) {
+  const auto distance = [&](const DeviceProfile& each) {
     return (each.precision != precision ? 2 : 0) + (each.fp8_keys != fp8_keys ? 1 : 0);
   };
-  return *std::ranges::min_element(calibrations, {}, distance);
+  return *std::ranges::min_element(profiles, {}, distance);
 }
 
 void take_measured(Entry& entry, const fs::path& folder) {
-  const std::vector<Calibration> calibrations = calibrations_of(entry, folder);
+  const std::vector<DeviceProfile> profiles = profiles_of(entry, folder);
   Hardware& hardware = entry.hardware;
-  const Calibration& calibration = closest(calibrations, hardware.wanted, hardware.wanted_fp8_keys);
-  hardware.precision = calibration.precision;
-  hardware.fp8_keys = calibration.fp8_keys;
-  hardware.device = fit_device(calibration);
-  hardware.measured_on = calibration.machine.empty()
-                             ? calibration.backend
-                             : fmt::format("{} ({})", calibration.backend, calibration.machine);
-  hardware.measured = calibration.date;
+  const DeviceProfile& profile = closest(profiles, hardware.wanted, hardware.wanted_fp8_keys);
+  hardware.precision = profile.precision;
+  hardware.fp8_keys = profile.fp8_keys;
+  hardware.device = fit_device(profile);
+  hardware.measured_on =
+      profile.machine.empty() ? profile.backend : fmt::format("{} ({})", profile.backend, profile.machine);
+  hardware.measured = profile.date;
   hardware.error = std::max(hardware.gpu ? kLeastError : kLeastCpuError, hardware.device.error);
 }
 
@@ -131,8 +127,8 @@ void take_measured(Entry& entry, const fs::path& folder) {
 void take_borrowed(Entry& entry, const std::vector<Entry>& entries, const fs::path& folder) {
   const auto found =
       std::ranges::find_if(entries, [&](const Entry& other) { return other.hardware.name == entry.like; });
-  if (found == entries.end() || found->calibrations.empty())
-    refuse("{}: {}: like names {}, which is not a device with its own calibration", entry.where,
+  if (found == entries.end() || found->profiles.empty())
+    refuse("{}: {}: like names {}, which is not a device with its own profile", entry.where,
            entry.hardware.name, entry.like);
   Entry lender = *found;
   if (lender.hardware.fp8_keys) {
@@ -142,7 +138,7 @@ void take_borrowed(Entry& entry, const std::vector<Entry>& entries, const fs::pa
   Hardware& hardware = entry.hardware;
   const Hardware& other = lender.hardware;
   if (!hardware.gpu || !other.gpu)
-    refuse("{}: {}: like works only between GPUs; calibrate this device instead", entry.where, hardware.name);
+    refuse("{}: {}: like works only between GPUs; profile this device instead", entry.where, hardware.name);
   const bool fp8 = other.precision == Precision::fp8 && hardware.fp8_flops > 0;
   hardware.device =
       other.device.scaled(fp8 ? hardware.fp8_flops / other.fp8_flops : hardware.flops / other.flops,
@@ -196,10 +192,10 @@ HardwareList read_hardware(const std::string& path, const Job::ModelPart& model,
   for (Entry& entry : entries) {
     entry.hardware.wanted = wanted_on(entry.hardware, model);
     entry.hardware.wanted_fp8_keys = entry.hardware.gpu && keys == KvPrecision::fp8;
-    if (!entry.calibrations.empty()) take_measured(entry, folder);
+    if (!entry.profiles.empty()) take_measured(entry, folder);
   }
   for (Entry& entry : entries)
-    if (entry.calibrations.empty()) take_borrowed(entry, entries, folder);
+    if (entry.profiles.empty()) take_borrowed(entry, entries, folder);
   for (Entry& entry : entries) list.devices.push_back(std::move(entry.hardware));
   return list;
 }
@@ -210,15 +206,15 @@ std::optional<DeviceModel> find_device_model(const std::string& device, Precisio
     const std::string path = find_hardware_file();
     std::string prices_as_of;
     for (const Entry& entry : read_entries(path, prices_as_of)) {
-      std::vector<Calibration> calibrations = calibrations_of(entry, fs::path(path).parent_path());
-      std::erase_if(calibrations, [&](const Calibration& each) {
+      std::vector<DeviceProfile> profiles = profiles_of(entry, fs::path(path).parent_path());
+      std::erase_if(profiles, [&](const DeviceProfile& each) {
         return each.device != device || (entry.hardware.gpu && each.precision != on_gpu);
       });
-      if (entry.hardware.gpu && !calibrations.empty())
-        return fit_device(closest(calibrations, on_gpu, keys == KvPrecision::fp8));
-      for (const Calibration& calibration : calibrations) {
-        DeviceModel model = fit_device(calibration);
-        const bool here = calibration.machine == processor_and_cores();
+      if (entry.hardware.gpu && !profiles.empty())
+        return fit_device(closest(profiles, on_gpu, keys == KvPrecision::fp8));
+      for (const DeviceProfile& profile : profiles) {
+        DeviceModel model = fit_device(profile);
+        const bool here = profile.machine == processor_and_cores();
         model.error = std::max(here ? kLeastCpuError : kBorrowedError, model.error);
         if (here) return model;
         if (!other) other = std::move(model);

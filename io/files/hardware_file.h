@@ -1,8 +1,8 @@
 #pragma once
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "core/estimate/device_profile.h"
 #include "core/estimate/hardware.h"
 #include "core/job/job.h"
 
@@ -12,13 +12,13 @@ namespace sheaf {
 /// and not in very small or large heads, which are expanded first.
 KvPrecision attended_keys(const Job::Engine& engine, const ModelConfig& config);
 
-/// Reads configs/hardware.yaml or a file like it, and the calibrations that it names, beside it. A device has
-/// its calibration in what the job's model is computed in there, where there is one, else its first. `keys`:
+/// Reads configs/hardware.yaml or a file like it, and the profiles that it names, beside it. A device has
+/// its profile in what the job's model is computed in there, where there is one, else its first. `keys`:
 /// see attended_keys().
 HardwareList read_hardware(const std::string& path, const Job::ModelPart& model = {},
                            KvPrecision keys = KvPrecision::automatic);
 
-/// How long steps take on the `device` that a backend names, where the list has a calibration of it (of a
+/// How long steps take on the `device` that a backend names, where the list has a profile of it (of a
 /// GPU, in `on_gpu`, and with `keys` where there is one): a CPU's counts as another machine's where the
 /// processor or its number of cores differ, and has a wider error. None where there is none, or no such list
 /// or a wrong one, which `sheaf estimate` would refuse.

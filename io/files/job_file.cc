@@ -1,10 +1,8 @@
 #include "io/files/job_file.h"
 
 #include <algorithm>
-#include <cmath>
 #include <ctime>
 #include <fmt/ranges.h>
-#include <limits>
 
 #include "core/base/error.h"
 #include "core/methods/method.h"
@@ -12,15 +10,10 @@
 #include "io/base/file_layer.h"
 #include "io/base/foreign_files.h"
 #include "io/base/store_uri.h"
-#include "io/base/yaml_reader.h"
 #include "io/files/chat_file.h"
 #include "io/files/confidence_file.h"
-#include "io/files/job_input.h"
 #include "io/files/job_keys.h"
-#include "io/files/model_path.h"
-#include "io/files/not_a_job.h"
-#include "io/files/output_path.h"
-#include "io/files/store_place.h"
+#include "io/files/job_paths.h"
 
 namespace sheaf {
 namespace {
@@ -218,11 +211,7 @@ void check_confidence(YamlMap& map, Job& job, bool files) {
 
 void read_output(YamlMap map, Job& job, bool files) {
   Job::Output& output = job.output;
-  if (const YamlPtr path = map.node("path")) {
-    const OutputPath read = read_output_path(*path, job.file, std::time(nullptr));
-    output.path = read.path;
-    output.dated = read.dated;
-  }
+  if (const YamlPtr path = map.node("path")) read_output_path(*path, job.file, std::time(nullptr), output);
   read_keys("output", map, job);
   map.finish();
   if (is_uri(output.path)) parse_store_uri(output.path, map.where("path") + ": output.path: ");
@@ -231,11 +220,6 @@ void read_output(YamlMap map, Job& job, bool files) {
            map.where("format"));
   check_scopes("output", map, job);
   check_confidence(map, job, files);
-}
-
-void read_cost(YamlMap map, Job& job) {
-  read_keys("cost", map, job);
-  map.finish();
 }
 
 YamlPtr read_job_yaml(const std::string& path) {
@@ -297,7 +281,8 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
   read_engine(std::move(engine), job);
   read_output(std::move(output), job, files);
   check_store_apart(job);
-  read_cost(std::move(cost), job);
+  read_keys("cost", cost, job);
+  cost.finish();
   read_estimate_section(std::move(estimate));
   read_input(std::move(input), job, files);
   read_model(std::move(model), job, files);

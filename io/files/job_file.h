@@ -22,10 +22,28 @@ std::vector<JobChange> set_options(const std::vector<std::string>& overrides);
 /// the nearest valid key. Without `files` the model and the corpus may be missing, and few-shot examples are
 /// not read.
 Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files = true);
-/// The same of a file that is read.
+/// Reads a job from its parsed file.
 Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>& changes, bool files);
 
 /// The `estimate` section of a job file, with the overrides; the rest is not looked at.
 EstimateWishes read_job_estimate(const std::string& path, const std::vector<std::string>& overrides);
+
+// Parts of the reading.
+
+/// Reads the input section of a job whose task is known. Without `files` the corpus may be missing.
+void read_input(YamlMap map, Job& job, bool files);  // job_input.cc
+
+/// Ends the instruction with the examples that the input section asks for, as they would stand in the prompt.
+void add_examples(Job& job);
+
+/// Refuses a section without a key that `what` needs, with file and line.
+void needs(const YamlMap& map, std::string_view key, std::string_view what);
+
+/// Refuses what people give in place of a job file, by its name and first bytes: a folder, a model, a corpus.
+/// Says what it is, and which command or key of a job wants it.
+void check_is_job(const std::string& path);  // not_a_job.cc
+
+/// Refuses a YAML or JSON file whose keys are of something else: an evaluation, a schema, a model's files.
+void check_is_job(const std::string& path, const YamlNode& root);
 
 }  // namespace sheaf

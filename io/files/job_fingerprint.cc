@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
-#include <vector>
 
 #include "core/text/printable.h"
 #include "io/base/file_identity.h"
 #include "io/base/store.h"
-#include "io/corpus/corpus_files.h"
+#include "io/corpus/corpus.h"
 #include "io/files/job_keys.h"
 
 namespace sheaf {
@@ -34,6 +33,18 @@ ordered_json model_files(const std::string& path) {
   for (const std::string& file : find_model_files(path))
     files[printable_line(fs::path(file).filename().string())] = file_fingerprint(file, Look::every_byte);
   return files;
+}
+
+ordered_json examples_fingerprint(const Job::Task::Examples& examples) {
+  ordered_json prints = ordered_json::object();
+  std::error_code ignored;
+  const bool many = fs::is_directory(examples.path, ignored);
+  const std::vector<std::string> files =
+      many ? find_table_files(examples.path, "auto").files : std::vector{examples.path};
+  const size_t folder = common_folder(files).size();
+  for (const std::string& file : files)
+    prints[printable_line(file.substr(folder))] = file_fingerprint(file, Look::samples);
+  return prints;
 }
 
 }  // namespace
@@ -77,6 +88,15 @@ ordered_json corpus_fingerprint(const Job::Input& input) {
   return corpus;
 }
 
+std::vector<ordered_json> corpus_contents(const ordered_json& corpus) {
+  std::vector<ordered_json> contents;
+  for (const auto& [name, about] : corpus.items()) {
+    contents.push_back(about);
+    if (about.is_object()) contents.back().erase("changed");
+  }
+  return contents;
+}
+
 std::vector<std::string> changed_settings(const ordered_json& settings) {
   const ordered_json usual = job_settings(Job(), Decides::rows);
   std::vector<std::string> names;
@@ -86,22 +106,6 @@ std::vector<std::string> changed_settings(const ordered_json& settings) {
         names.push_back(fmt::format("{}.{}", section, key));
   return names;
 }
-
-namespace {
-
-ordered_json examples_fingerprint(const Job::Task::Examples& examples) {
-  ordered_json prints = ordered_json::object();
-  std::error_code ignored;
-  const bool many = fs::is_directory(examples.path, ignored);
-  const std::vector<std::string> files =
-      many ? find_table_files(examples.path, "auto").files : std::vector{examples.path};
-  const size_t folder = common_folder(files).size();
-  for (const std::string& file : files)
-    prints[printable_line(file.substr(folder))] = file_fingerprint(file, Look::samples);
-  return prints;
-}
-
-}  // namespace
 
 ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
   ordered_json print{

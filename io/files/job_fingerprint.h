@@ -18,20 +18,24 @@ struct Shard {
 /// kind of device and the version of the program.
 nlohmann::ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard);
 
-/// The part of it that decides answers, whatever the records and questions are.
+/// The part of a fingerprint that decides answers, whatever the records and questions are.
 nlohmann::ordered_json answer_settings(const Job& job, const nlohmann::ordered_json& fingerprint);
 
 /// The files of a model or an adapter that decide what it does: weights, configuration and tokenizer.
 std::vector<std::string> find_model_files(const std::string& path);
 
-/// The part of it that tells the model and its adapter: their files, every byte of them.
+/// The part of a fingerprint that tells the model and its adapter: every byte of their files.
 nlohmann::ordered_json model_fingerprint(const Job::ModelPart& model);
 
-/// Which of its settings ("method.documents") differ from those of a job that sets nothing.
+/// Which settings ("method.documents") differ from those of a job that sets nothing.
 std::vector<std::string> changed_settings(const nlohmann::ordered_json& settings);
 
-/// The part of it that tells the corpus: its files, by their names below their common_folder(), so that it is
-/// the same from every working directory.
+/// The part of a fingerprint that tells the corpus: its files, by their names below their common_folder(), so
+/// that every working directory gives the same one.
 nlohmann::ordered_json corpus_fingerprint(const Job::Input& input);
+
+/// Sizes and sums of the files in corpus_fingerprint(), whatever they are called and whenever they were
+/// changed.
+std::vector<nlohmann::ordered_json> corpus_contents(const nlohmann::ordered_json& corpus);
 
 }  // namespace sheaf

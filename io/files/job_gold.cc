@@ -1,5 +1,3 @@
-#include "io/files/job_gold.h"
-
 #include <algorithm>
 #include <fmt/ranges.h>
 #include <map>
@@ -9,8 +7,9 @@
 #include "core/text/spelling.h"
 #include "io/corpus/corpus.h"
 #include "io/corpus/describe_corpus.h"
-#include "io/datasets/entry.h"
+#include "io/datasets/readers.h"
 #include "io/files/schema_file.h"
+#include "io/files/score_run.h"
 
 namespace sheaf {
 namespace {
@@ -97,8 +96,7 @@ std::vector<std::string> texts_of(const json& cell) {
   std::vector<std::string> texts;
   for (const json& each : cell.is_array() ? cell : json::array({cell})) {
     if (each.is_null() || each == json("")) continue;
-    if (each.is_structured())
-      bad_entry("an answer is {}, not a text", each.is_array() ? "a list" : "an object");
+    if (each.is_structured()) reject("an answer is {}, not a text", each.is_array() ? "a list" : "an object");
     texts.push_back(each.is_string() ? each.get<std::string>() : each.dump());
   }
   return texts;
@@ -147,7 +145,7 @@ std::vector<GoldAnswer> read_job_gold(Job job, const std::vector<std::string>& g
                         {"gold", values_of(*record, *schema.find(record->category), columns)}};
       else
         answer.references = texts_of(record->kept.value(given[0], ordered_json()));
-    } catch (const BadEntry& bad) {
+    } catch (const BadText& bad) {
       refuse("{}: no gold answers can be read: {}", answer.place, bad.reason);
     }
     gold.push_back(std::move(answer));

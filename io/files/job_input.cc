@@ -1,5 +1,3 @@
-#include "io/files/job_input.h"
-
 #include <algorithm>
 #include <filesystem>
 
@@ -9,10 +7,11 @@
 #include "core/text/spelling.h"
 #include "io/base/foreign_files.h"
 #include "io/base/store_uri.h"
-#include "io/corpus/corpus_files.h"
+#include "io/corpus/corpus.h"
 #include "io/datasets/dataset.h"
-#include "io/datasets/examples.h"
+#include "io/files/job_file.h"
 #include "io/files/job_keys.h"
+#include "io/files/job_paths.h"
 
 namespace sheaf {
 namespace {
@@ -83,15 +82,6 @@ void check_questions(const YamlMap& map, const Job::Input& input) {
 }
 
 }  // namespace
-
-void check_exists(const YamlMap& map, std::string_view key, const std::string& path,
-                  const std::string& advice) {
-  if (path.empty()) return;
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored))
-    refuse("{}: {}: {}{}{}", map.where(key), map.path(key), describe_missing(path),
-           advice.empty() ? "" : "; ", advice);
-}
 
 void needs(const YamlMap& map, std::string_view key, std::string_view what) {
   if (!map.has(key)) refuse("{}: {} needs the key \"{}\"", map.where(key), what, map.path(key));

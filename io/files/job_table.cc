@@ -95,18 +95,6 @@ const Scope kContext{"input.context", [](const Job& job) { return job.input.docu
 const Scope kDocuments{"input.documents", [](const Job& job) { return !job.input.documents.empty(); }};
 const Scope kQuestion{"input.question", [](const Job& job) { return !job.input.question.empty(); }};
 
-Strings splits() {
-  return {"train", "valid", "test"};
-}
-
-Strings speculations() {
-  return {"none", "lookup"};
-}
-
-Strings devices() {
-  return {"auto", "cpu", "cuda"};
-}
-
 Strings corpus_formats() {
   Strings names = {"auto", "jsonl", "csv", "parquet", "openai-batch"};
   for (const DatasetFormat& format : dataset_formats()) names.push_back(format.name);
@@ -157,8 +145,10 @@ void add_input_keys(Keys& keys) {
       "The corpus: a file, a folder, a glob, the URI of one of these, or \"-\" for standard input");
   input.add<&In::format>("format", one_of(corpus_formats), rows,
                          "What the corpus is; auto: by the end of its name");
-  input.add<&In::dataset, &Dataset::split>("split", one_of(splits), rows, "Which part of the dataset",
-                                           {kDataset, kNarrativeQa});
+  input.add<&In::dataset, &Dataset::split>("split", one_of([] {
+                                             return Strings{"train", "valid", "test"};
+                                           }),
+                                           rows, "Which part of the dataset", {kDataset, kNarrativeQa});
   input.add<&In::dataset, &Dataset::turns>(
       "turns", whole(0, 100), rows, "Earlier turns of the dialog before a question, with their gold answers",
       {kDataset, kQuac});
@@ -281,20 +271,29 @@ void add_method_keys(Keys& keys) {
   method.add<&M::top_p>("top_p", real(0, 1), answers,
                         "Samples from the likeliest tokens that make up this probability");
   method.add<&M::seed>("seed", kAny, answers, "The seed of the sampling");
-  method.add<>(
-      "speculate",
-      {.words = speculations, .own_reader = true, .text = "none, lookup or {draft: MODEL, always: false}"},
-      nothing, "Proposes likely tokens and keeps those that are right: the same answers in fewer steps");
+  method.add<>("speculate",
+               {.words =
+                    [] {
+                      return Strings{"none", "lookup"};
+                    },
+                .own_reader = true,
+                .text = "none, lookup or {draft: MODEL, always: false}"},
+               nothing,
+               "Proposes likely tokens and keeps those that are right: the same answers in fewer steps");
 }
 
 void add_engine_keys(Keys& keys) {
   Section<&Job::engine> engine{keys, "engine"};
   using E = Job::Engine;
   using Kv = E::KvStorePart;
-  engine.add<>(
-      "device",
-      {.words = devices, .own_reader = true, .text = "auto, cpu, cpu:N, cuda, cuda:N, cuda:N,M or cuda:all"},
-      nothing, "Where to compute; auto: the first GPU that can, else the CPU");
+  engine.add<>("device",
+               {.words =
+                    [] {
+                      return Strings{"auto", "cpu", "cuda"};
+                    },
+                .own_reader = true,
+                .text = "auto, cpu, cpu:N, cuda, cuda:N, cuda:N,M or cuda:all"},
+               nothing, "Where to compute; auto: the first GPU that can, else the CPU");
   engine.add<&E::kernels>("kernels", kAny, answers,
                           "On a CPU: the quick kernels, or the plain fp32 loops that define what is right");
   engine.add<&E::reproducible>("reproducible", kAny, answers,

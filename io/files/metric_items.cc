@@ -5,8 +5,11 @@
 #include <unordered_map>
 
 #include "core/base/error.h"
+#include "core/metrics/judge.h"
 #include "core/metrics/python_text.h"
 #include "core/text/utf8.h"
+#include "io/base/json_file.h"
+#include "io/base/line_reader.h"
 #include "io/base/mapped_file.h"
 
 namespace sheaf {
@@ -63,33 +66,28 @@ class Answers {
   std::map<std::string, std::optional<bool>> said_;  // whether any prediction says it
 };
 
-/// A DROP answer as its script reads it: a number, else spans, else a date.
-std::vector<std::string> drop_spans(const json& answer) {
+/// A DROP answer as its script reads and names it: a number, else a span or spans, else a date.
+std::pair<std::string, std::vector<std::string>> drop_answer(const json& answer) {
   if (const std::string number = string_or_number(answer.value("number", json())); !number.empty())
-    return {number};
+    return {"number", {number}};
   std::vector<std::string> spans;
   for (const json& span : answer.value("spans", json::array())) spans.push_back(string_or_number(span));
-  if (!spans.empty()) return spans;
+  if (!spans.empty()) return {spans.size() == 1 ? "span" : "spans", spans};
   const json date = answer.value("date", json::object());
-  return {string_or_number(date.value("day", json())) + " " + string_or_number(date.value("month", json())) +
-          " " + string_or_number(date.value("year", json()))};
-}
-
-/// number, span, spans or date, as DROP's script names them.
-std::string drop_kind(const json& answer) {
-  if (!string_or_number(answer.value("number", json())).empty()) return "number";
-  const size_t spans = answer.value("spans", json::array()).size();
-  return spans == 0 ? "date" : spans == 1 ? "span" : "spans";
+  return {"date",
+          {string_or_number(date.value("day", json())) + " " + string_or_number(date.value("month", json())) +
+           " " + string_or_number(date.value("year", json()))}};
 }
 
 void add_references(const GoldAnswer& gold, MetricItem& item) {
   if (gold.extra.is_object() && gold.extra.contains("answers")) {
     for (const json& answer : gold.extra["answers"]) {
-      item.references.push_back(drop_spans(answer));
-      item.kinds.push_back(drop_kind(answer));
+      auto [kind, spans] = drop_answer(answer);
+      item.references.push_back(std::move(spans));
+      item.kinds.push_back(std::move(kind));
     }
   } else {
-    for (const std::string& text : gold.references) item.references.push_back({replace_invalid(text)});
+    for (const std::string& text : gold.references) item.references.push_back({valid_utf8(text)});
   }
 }
 
@@ -109,7 +107,7 @@ MetricItem question_item(const GoldAnswer& gold, const std::string& id, const js
   if (row != nullptr) {
     item.prediction = answers.texts(row->at("answer"));
     if (const json option = row->value("option", json()); option.is_string())
-      item.prediction->push_back(replace_invalid(option.get_ref<const std::string&>()));
+      item.prediction->push_back(valid_utf8(option.get_ref<const std::string&>()));
     if (const json confidence = row->value("confidence", json()); confidence.is_number())
       item.confidence = confidence.get<double>();
   }
@@ -238,34 +236,70 @@ MetricItems join_runs(const Predictions& first, const Predictions& second, const
     refuse("{} and {} come from different kinds of jobs", first.path, second.path);
   const Answers wanted(first, options), answers(second, options);
   MetricItems joined;
-  const auto add = [&](MetricItem item, const json& reference, const json* prediction) {
+  const auto add = [&](const std::string& id, const std::string& attribute, const json& reference,
+                       const json* prediction) {
+    MetricItem& item = joined.items.emplace_back();
+    item.id = first.documents ? fmt::format("{}/{}", id, attribute) : id;
+    if (first.documents) item.unit = id;
+    item.attribute = attribute;
     if (std::vector<std::string> texts = wanted.texts(reference); !texts.empty())
       item.references.push_back(std::move(texts));
     if (prediction != nullptr) item.prediction = answers.texts(*prediction);
-    joined.items.push_back(std::move(item));
   };
   for (const std::string& id : first.ids) {
     const json *reference = wanted.find(id), *row = answers.find(id);
     if (row == nullptr) joined.missing.push_back(id);
     if (row == nullptr && options.skip_missing) continue;
     if (!first.documents) {
-      add({.id = id, .unit = {}, .category = {}, .attribute = {}, .prediction = {}, .references = {}},
-          reference->at("answer"), row == nullptr ? nullptr : &row->at("answer"));
+      add(id, "", reference->at("answer"), row == nullptr ? nullptr : &row->at("answer"));
       continue;
     }
     for (const auto& [attribute, value] : reference->items()) {
       const bool there = row != nullptr && row->contains(attribute);
-      add({.id = fmt::format("{}/{}", id, attribute),
-           .unit = id,
-           .category = {},
-           .attribute = attribute,
-           .prediction = {},
-           .references = {}},
-          value, there ? &(*row)[attribute] : nullptr);
+      add(id, attribute, value, there ? &(*row)[attribute] : nullptr);
     }
   }
   find_unknown(second, first.by_id, first.ids.front(), joined);
   return joined;
+}
+
+MetricItems read_judged_items(const std::string& path) {
+  MetricItems read;
+  LineReader lines(path);
+  while (const auto line = lines.next()) {
+    const std::string place = fmt::format("{}:{}", path, line->number);
+    if (!line->damage.empty()) refuse("{}: the line cannot be read: {}", place, line->damage);
+    if (line->text.find_first_not_of(" \t\r") == std::string_view::npos && !line->too_long) continue;
+    try {
+      const json row = parse_json_line(line->text, [](const std::string&) { return true; });
+      const std::string id = id_text(row.value("id", json()));
+      if (id.empty()) throw BadText("the line has no \"id\"");
+      std::map<std::string, std::string> judgements;
+      if (const json reply = row.value("reply", json()); reply.is_string()) {
+        try {
+          judgements = read_judgements(reply.get_ref<const std::string&>());
+        } catch (const BadText&) {
+          read.unknown.push_back(id);  // a model's words, not a mistake of the file
+        }
+      } else if (const json given = row.value("judgements", json()); given.is_object()) {
+        judgements = read_judgements("<result>" + given.dump());
+      } else {
+        throw BadText("the line has neither \"judgements\" {attribute: word} nor the judge's \"reply\"");
+      }
+      for (const auto& [attribute, word] : judgements)
+        read.items.push_back({fmt::format("{}/{}", id, attribute),
+                              id,
+                              string_or_number(row.value("category", json())),
+                              attribute,
+                              std::vector<std::string>{word},
+                              {}});
+    } catch (const BadText& reason) {
+      refuse("{}: {}", place, reason.what());
+    }
+  }
+  if (read.items.empty())
+    refuse("{}: the file has no judgements {{\"id\", \"judgements\": {{attribute: word}}}}", path);
+  return read;
 }
 
 }  // namespace sheaf

@@ -1,9 +1,6 @@
-#include "io/files/not_a_job.h"
-
 #include <algorithm>
 #include <fcntl.h>
 #include <filesystem>
-#include <fmt/ranges.h>
 #include <initializer_list>
 #include <string_view>
 #include <vector>
@@ -12,6 +9,7 @@
 #include "io/base/descriptor.h"
 #include "io/base/foreign_files.h"
 #include "io/base/globs.h"
+#include "io/files/job_file.h"
 
 namespace sheaf {
 namespace {
@@ -41,6 +39,10 @@ std::string key_advice(std::string_view key, const std::string& path) {
   return fmt::format("set {} in a job file to it, or give it with --set {}={}", key, key, path);
 }
 
+[[noreturn]] void refuse_file(const std::string& path, std::string_view what, const std::string& advice) {
+  refuse("{}: this is {}, not a job file; {}", path, what, advice);
+}
+
 [[noreturn]] void refuse_folder(const std::string& path) {
   const std::vector<std::string> names = names_in(path);
   const auto has = [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
@@ -50,19 +52,16 @@ std::string key_advice(std::string_view key, const std::string& path) {
         "shows its rows",
         path);
   if (has("adapter_config.json"))
-    refuse("{}: this is the folder of an adapter, not a job file; {}", path,
-           key_advice("model.adapter", path));
+    refuse_file(path, "the folder of an adapter", key_advice("model.adapter", path));
   const bool weights = !ending_in(names, {".safetensors", ".gguf"}).empty();
   if (has("config.json") || has("tokenizer.json"))
-    refuse("{}: this is the folder of a model, not a job file; {}", path, key_advice("model.path", path));
+    refuse_file(path, "the folder of a model", key_advice("model.path", path));
   if (const std::vector<std::string> jobs = ending_in(names, {".yaml", ".yml"}); !jobs.empty())
     refuse("{}: this is a folder; name a job file in it, such as {}", path,
            (fs::path(path) / jobs.front()).string());
-  if (weights)
-    refuse("{}: this is a folder of models, not a job file; {}", path,
-           key_advice("model.path", path + "/NAME"));
+  if (weights) refuse_file(path, "a folder of models", key_advice("model.path", path + "/NAME"));
   if (!ending_in(names, {".jsonl", ".ndjson", ".parquet", ".jsonl.gz", ".jsonl.zst"}).empty())
-    refuse("{}: this is the folder of a corpus, not a job file; {}", path, key_advice("input.path", path));
+    refuse_file(path, "the folder of a corpus", key_advice("input.path", path));
   refuse("{}: this is a folder; name a job file", path);
 }
 
@@ -85,7 +84,7 @@ void check_is_job(const std::string& path) {
   if (!fs::exists(path, ignored)) return;
   const std::string first = first_bytes(path);
   if (first == "GGUF" || path.ends_with(".safetensors"))
-    refuse("{}: this is a model, not a job file; {}", path, key_advice("model.path", path));
+    refuse_file(path, "a model", key_advice("model.path", path));
   if (first == "PAR1" || corpus_format(path) != CorpusFormat::unknown)
     refuse("{0}: this is a corpus, not a job file; {1}; `sheaf inspect {0}` shows its columns", path,
            key_advice("input.path", path));

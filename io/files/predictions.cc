@@ -10,7 +10,6 @@
 #include "core/text/utf8.h"
 #include "io/base/globs.h"
 #include "io/base/json_file.h"
-#include "io/base/json_line.h"
 #include "io/base/line_reader.h"
 #include "io/base/mapped_file.h"
 #include "io/base/store_uri.h"
@@ -275,7 +274,7 @@ Predictions read_predictions(const std::string& path) {
 
 std::vector<std::string> answer_texts(const json& answer) {
   if (answer.is_null()) return {};
-  if (answer.is_string()) return {replace_invalid(answer.get_ref<const std::string&>())};
+  if (answer.is_string()) return {valid_utf8(answer.get_ref<const std::string&>())};
   if (answer.is_number_float())
     return {fmt::format("{}", answer.get<double>())};  // 7 for 7.0, as Parquet has it
   if (!answer.is_array()) return {answer.dump()};

@@ -7,7 +7,7 @@
 #include <unordered_set>
 
 #include "core/base/error.h"
-#include "core/task/json_schema.h"
+#include "core/task/schema.h"
 #include "core/text/json_reader.h"
 #include "core/text/spelling.h"
 #include "io/base/mapped_file.h"
@@ -17,18 +17,17 @@ namespace sheaf {
 namespace {
 
 constexpr size_t kMostBytes = 128 << 20;  // of all categories, attributes that they share counted each time
-const std::vector<std::string> kTypes = {"text",    "span", "number",  "integer", "enum",
-                                         "boolean", "date", "pattern", "list"};
+constexpr std::pair<const char*, ValueType> kTypes[] = {
+    {"text", ValueType::text},       {"span", ValueType::span},        {"number", ValueType::number},
+    {"integer", ValueType::integer}, {"enum", ValueType::enumeration}, {"boolean", ValueType::boolean},
+    {"date", ValueType::date},       {"pattern", ValueType::pattern},  {"list", ValueType::list}};
 
-ValueType value_type(const std::string& name) {
-  if (name == "number") return ValueType::number;
-  if (name == "integer") return ValueType::integer;
-  if (name == "boolean") return ValueType::boolean;
-  if (name == "date") return ValueType::date;
-  if (name == "pattern") return ValueType::pattern;
-  if (name == "enum") return ValueType::enumeration;
-  if (name == "span") return ValueType::span;
-  return name == "list" ? ValueType::list : ValueType::text;
+ValueType read_type(YamlMap& map) {
+  std::string word = "text";
+  std::vector<std::string> words;
+  for (const auto& [name, type] : kTypes) words.emplace_back(name);
+  map.choice("type", word, words);
+  return std::ranges::find(kTypes, word, [](const auto& each) { return each.first; })->second;
 }
 
 std::string checked_name(std::string name, const YamlPlace& place, std::string_view what) {
@@ -91,12 +90,10 @@ Attribute read_attribute(const YamlPtr& node, const std::string& name) {
       attribute.name = checked_name(yaml_scalar(*given, "name"), given->place, "attribute");
     map.require("name");
   }
-  std::string type = "text";
   map.text("description", attribute.description);
-  map.choice("type", type, kTypes);
+  attribute.type = read_type(map);
   map.text("unit", attribute.unit);
   const YamlPtr options = map.node("options");
-  attribute.type = value_type(type);
   read_pattern(map, attribute);
   map.finish();
   if (!attribute.unit.empty() && attribute.type != ValueType::number && attribute.type != ValueType::integer)

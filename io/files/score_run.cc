@@ -1,12 +1,10 @@
 #include "io/files/score_run.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "core/base/error.h"
 #include "io/base/mapped_file.h"
 #include "io/files/job_file.h"
-#include "io/files/job_gold.h"
 
 namespace sheaf {
 namespace {
@@ -119,7 +117,7 @@ std::string ScoredRun::item_lines() const {
   for (size_t i = 0; i < items.size(); ++i) {
     ordered_json line{{"id", items[i].id}};
     for (size_t s = 0; s < names.size(); ++s)
-      line[std::string(names[s])] = scores.items[i * names.size() + s];
+      line[std::string(names[s].name)] = scores.items[i * names.size() + s];
     line["prediction"] = items[i].prediction ? ordered_json(*items[i].prediction) : ordered_json(nullptr);
     line["references"] = items[i].references;
     lines += line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";

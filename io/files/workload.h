@@ -23,7 +23,7 @@ struct Workload {
 /// instruction).
 Workload read_workload(const std::string& path, bool slots);
 
-/// Its rows for a planner, in the order of the file.
+/// The rows of a workload for a planner, in the order of the file.
 std::vector<ReadyRecord> workload_rows(const Workload& workload);
 
 /// The least that any method must compute for the workload's answers: every distinct token once, each seeing

@@ -2,12 +2,10 @@
 
 #include "core/base/error.h"
 #include "core/base/stopwatch.h"
-#include "core/job/cpu_precision.h"
-#include "core/model/random_model.h"
+#include "core/model/shapes.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/large_buffer.h"
-#include "io/base/usable_cores.h"
-#include "io/jobs/workbench.h"
+#include "io/base/process.h"
 #include "io/model/model_config.h"
 #include "io/model/model_files.h"
 #ifdef SHEAF_WITH_CUDA
@@ -27,23 +25,20 @@ FileConfig random_shape(const BenchModel& wanted) {
 }
 
 /// The CUDA device to use, -1 for the CPU.
-int choose_bench_device(const Device& asked) {
+int choose_timed_device(const Device& asked) {
   if (asked.kind == Device::Kind::cpu) return -1;
-  if (asked.kind == Device::Kind::automatic) {
+  const bool automatic = asked.kind == Device::Kind::automatic;
 #ifdef SHEAF_WITH_CUDA
-    if (!cuda_devices().empty()) return 0;
-#endif
-    return -1;
-  }
-#ifdef SHEAF_WITH_CUDA
-  const int device = asked.index();
   const auto devices = static_cast<int>(cuda_devices().size());
+  if (automatic) return devices > 0 ? 0 : -1;
+  const int device = asked.index();
   if (device >= devices)
     refuse("--device {}: this machine has {} CUDA device{}; use --device cpu for small shapes",
            device_text(asked), devices, devices == 1 ? "" : "s");
   if (const std::string trouble = cuda_device_trouble(device); !trouble.empty()) refuse("{}", trouble);
   return device;
 #else
+  if (automatic) return -1;
   refuse("--device {}: this program was built without CUDA; use --device cpu for small shapes",
          device_text(asked));
 #endif
@@ -67,7 +62,7 @@ Model random_cpu_model(const BenchModel& wanted) {
 BenchBackend::BenchBackend(const BenchModel& wanted) {
   {
     const Stopwatch watch(device_seconds_);
-    device_ = choose_bench_device(wanted.device);
+    device_ = choose_timed_device(wanted.device);
 #ifdef SHEAF_WITH_CUDA
     if (device_ >= 0) free_at_first_ = cuda_free_bytes(device_);
 #endif
@@ -91,10 +86,10 @@ BenchBackend::BenchBackend(const BenchModel& wanted) {
   }
 #endif
   if (wanted.path.empty()) model_ = random_cpu_model(wanted);
-  backend_ = make_quick_backend(model_, usable_cores().threads(), cpu_precision(wanted.dtype));
+  backend_ = make_quick_backend(model_, usable_cores().threads(), wanted.dtype);
 }
 
-int64_t BenchBackend::kv_room() const {
+int64_t BenchBackend::kv_bytes() const {
 #ifdef SHEAF_WITH_CUDA
   // The rest is for activations.
   if (device_ >= 0) return cuda_pool_bytes(cuda_free_bytes(device_));

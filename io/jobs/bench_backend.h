@@ -1,11 +1,8 @@
 #pragma once
-#include <memory>
-#include <string>
 
 #include "core/engine/backend.h"
 #include "core/job/device.h"
 #include "core/job/words.h"
-#include "core/model/footprint.h"
 #include "core/model/model.h"
 
 namespace sheaf {
@@ -27,10 +24,10 @@ class BenchBackend {
  public:
   explicit BenchBackend(const BenchModel& wanted);
 
-  Backend& backend() { return *backend_; }
+  Backend& backend() const { return *backend_; }
   const ModelConfig& config() const { return backend_->config(); }
   /// Bytes that a key/value pool may take.
-  int64_t kv_room() const;
+  int64_t kv_bytes() const;
   /// Device memory taken since before the weights were made; 0 on the CPU.
   int64_t device_bytes() const;
   double device_seconds() const { return device_seconds_; }    ///< until the device answered

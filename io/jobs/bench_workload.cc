@@ -1,15 +1,15 @@
 #include "io/jobs/bench_workload.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/stopwatch.h"
-#include "core/engine/engine.h"
 #include "core/methods/method.h"
+#include "core/plan/planner.h"
 #include "core/segments/work_count.h"
-#include "io/base/process_time.h"
-#include "io/files/workload.h"
-#include "io/jobs/bench_run.h"
+#include "io/base/process.h"
 
 namespace sheaf {
 namespace {
@@ -21,26 +21,34 @@ ordered_json in_tera(const Work& work, const ModelConfig& config) {
   return {{"total", (gemm + attention) / 1e12}, {"gemm", gemm / 1e12}, {"attention", attention / 1e12}};
 }
 
+/// What `after` has more than `before`.
+TimedStages difference(const TimedStages& before, TimedStages after) {
+  for (auto& [stage, seconds] : after)
+    for (const auto& [old_stage, old_seconds] : before)
+      if (stage == old_stage) seconds -= old_seconds;
+  return after;
+}
+
 /// Everything laid out for timing a workload.
 class Bench {
  public:
-  explicit Bench(const BenchOptions& options)
-      : options_(options), workload_(read(options, reading_seconds_)), made_(options.model) {
+  explicit Bench(const BenchSettings& settings)
+      : settings_(settings), workload_(read(settings, reading_seconds_)), made_(settings.model) {
     const ModelConfig& config = made_.config();
     if (workload_.vocab > config.vocab)
-      refuse("{}: the workload has token ids up to {}, but the model has only {} tokens", options_.workload,
+      refuse("{}: the workload has token ids up to {}, but the model has only {} tokens", settings_.workload,
              workload_.vocab - 1, config.vocab);
-    stacks_ = pack(workload_, options_.packing, config.context);
+    stacks_ = pack(workload_, settings_.packing, config.context);
     Backend& backend = made_.backend();
-    engine_.tokens_per_step = options_.tokens > 0 ? options_.tokens : backend.preferred_tokens();
+    engine_.tokens_per_step = settings_.tokens > 0 ? settings_.tokens : backend.preferred_tokens();
     page_bytes_ = backend.kv_bytes_per_token() * engine_.page_size;
-    const int64_t pages = std::min(made_.kv_room() / page_bytes_, most_pages(stacks_, engine_.page_size));
+    const int64_t pages = std::min(made_.kv_bytes() / page_bytes_, most_pages(stacks_, engine_.page_size));
     engine_.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / engine_.page_size));
     ready_seconds_ = process_seconds();
   }
 
   void run() {
-    for (int32_t i = 0; i < options_.repeat; ++i)
+    for (int32_t i = 0; i < settings_.repeat; ++i)
       runs_.push_back(run_once(made_.backend(), engine_, stacks_));
     sorted_.assign(runs_.begin() + (runs_.size() > 1 ? 1 : 0), runs_.end());
     std::ranges::sort(sorted_, {}, &BenchRun::seconds);
@@ -56,13 +64,13 @@ class Bench {
     const Work done = work_done(stats);
     const double flops = gemm_flops(done, config) + attention_flops(done, config);
     const double limit =
-        least_seconds(least, config, options_.model.dtype == Precision::fp8 ? kFp8Rates : PeakRates{});
+        least_seconds(least, config, settings_.model.dtype == Precision::fp8 ? kFp8Rates : PeakRates{});
     const auto items = static_cast<double>(workload_.questions);
-    const std::string& model = options_.model.path;
+    const std::string& model = settings_.model.path;
     return {{"workload", workload_.name},
-            {"shape", model.empty() ? options_.model.shape : model},
+            {"shape", model.empty() ? settings_.model.shape : model},
             {"weights", model.empty() ? "random" : "loaded"},
-            {"method", options_.packing.method.name},
+            {"method", settings_.packing.method.name},
             {"backend", made_.backend().describe()},
             {"items", workload_.questions},
             {"items_per_second", items / median.seconds},
@@ -81,9 +89,9 @@ class Bench {
   }
 
  private:
-  static Workload read(const BenchOptions& options, double& seconds) {
+  static Workload read(const BenchSettings& settings, double& seconds) {
     const Stopwatch watch(seconds);
-    return read_workload(options.workload, find_method(options.packing.method.name).wording.skeleton);
+    return read_workload(settings.workload, find_method(settings.packing.method.name).wording.skeleton);
   }
 
   /// Rows and picks as the engine counted them, keys from the graphs: a shared segment that was given up and
@@ -123,7 +131,7 @@ class Bench {
             {"host_peak", process_peak_bytes() / 1e9}};
   }
 
-  const BenchOptions& options_;
+  const BenchSettings& settings_;
   double reading_seconds_ = 0, ready_seconds_ = 0;
   Workload workload_;
   BenchBackend made_;
@@ -136,8 +144,67 @@ class Bench {
 
 }  // namespace
 
-ordered_json bench_workload(const BenchOptions& options) {
-  Bench bench(options);
+bool asks_for_objects(const Job::Method& method) {
+  return find_method(method.name).wording.answers == AnswerForm::object;
+}
+
+std::vector<Stack> pack(const Workload& workload, const BenchPacking& packing, int32_t context) {
+  Planner planner(make_builder(packing.method),
+                  {context, packing.method.prompt_tokens, [](const Stack&) { return true; }});
+  std::vector<ReadyRecord> rows = workload_rows(workload);
+  if (find_method(packing.method.name).wording.answers == AnswerForm::list)
+    for (ReadyRecord& row : rows) row.parts = ask_together(std::move(row.parts));
+  std::vector<Stack> stacks;
+  for (std::span<const ReadyRecord> rest = rows; !rest.empty();) {
+    const auto window = rest.first(std::min(rest.size(), static_cast<size_t>(packing.window)));
+    Plan plan = planner.plan({window.begin(), window.end()});
+    if (!plan.refused.empty()) refuse("{}: a line cannot be used: {}", workload.name, plan.refused[0].second);
+    std::ranges::move(plan.stacks, std::back_inserter(stacks));
+    rest = rest.subspan(window.size());
+  }
+  return stacks;
+}
+
+int64_t most_pages(const std::vector<Stack>& stacks, int32_t page_size) {
+  int64_t pages = 0;
+  for (const Stack& stack : stacks)
+    for (const int32_t keys : stack.most_keys()) pages += pages_for(keys, page_size);
+  return pages;
+}
+
+BenchRun run_once(Backend& backend, const EngineOptions& options, std::vector<Stack> stacks) {
+  BenchRun run;
+  const StopRules rules(backend.config().vocab, {});
+  std::optional<Engine> engine;
+  {
+    const Stopwatch watch(run.engine_seconds);
+    engine.emplace(backend, rules, options);
+  }
+  for (const Stack& stack : stacks)
+    if (!engine->fits(stack))
+      refuse(
+          "a prompt of {} tokens does not fit the memory left for keys and values; lower --prompt-tokens or "
+          "--documents",
+          stack.prompt_tokens());
+  const TimedStages before = backend.stage_seconds();
+  {
+    const Stopwatch watch(run.seconds);
+    size_t next = 0;
+    engine->run(
+        [&]() -> std::optional<Stack> {
+          if (next == stacks.size()) return std::nullopt;
+          return std::move(stacks[next++]);
+        },
+        [](Stack&&, std::vector<Answer>&&) {});
+  }
+  run.stats = engine->stats();
+  run.pages = engine->pages();
+  run.stages = difference(before, backend.stage_seconds());
+  return run;
+}
+
+ordered_json bench_workload(const BenchSettings& settings) {
+  Bench bench(settings);
   bench.run();
   return bench.report();
 }

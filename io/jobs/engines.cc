@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fmt/format.h>
 
 #include "core/base/error.h"
-#include "core/estimate/probe.h"
+#include "core/estimate/device_profile.h"
 #include "cpu/large_buffer.h"
 #include "io/files/hardware_file.h"
 #include "io/files/job_fingerprint.h"
@@ -35,19 +34,19 @@ std::string model_name(const Job::ModelPart& model) {
 
 }  // namespace
 
-Engines::Engines(Workbench& bench, const Use& use, const Replace& replace) {
-  for (std::unique_ptr<Backend>& backend : bench.backends())
+Engines::Engines(OpenedJob& opened, const Use& use, const Replace& replace) {
+  for (std::unique_ptr<Backend>& backend : opened.backends())
     all_.push_back({replace ? replace(all_.size(), std::move(backend)) : std::move(backend)});
-  if (use.store != Use::Store::none && !bench.job().engine.kv_store.path.empty())
-    open_store(bench, use.store == Use::Store::filled);
-  if (use.speculate) make_drafts(bench);
+  if (use.store != Use::Store::none && !opened.job().engine.kv_store.path.empty())
+    open_store(opened, use.store == Use::Store::filled);
+  if (use.speculate) make_drafts(opened);
   for (size_t i = 0; i < all_.size(); ++i) {
     One& one = all_[i];
-    const bool fp8 = bench.job().model.dtype == Precision::fp8;
+    const bool fp8 = opened.job().model.dtype == Precision::fp8;
     if (use.predict)
       one.device = find_device_model(one.backend->device(), fp8 ? Precision::fp8 : Precision::bf16,
-                                     attended_keys(bench.job().engine, one.backend->config()));
-    EngineOptions options = bench.engine_options(*one.backend, i);
+                                     attended_keys(opened.job().engine, one.backend->config()));
+    EngineOptions options = opened.engine_options(*one.backend, i);
     // Devices of another kind compute other bits.
     if (store_ && one.backend->kv_kind() == backend(0).kv_kind()) options.store = &*store_;
     if (one.device) {
@@ -57,22 +56,22 @@ Engines::Engines(Workbench& bench, const Use& use, const Replace& replace) {
     }
     if (!use.speculate) options.speculation = {};
     if (one.draft) options.speculation.draft = &*one.draft;
-    one.engine.emplace(*one.backend, bench.stop_rules(), options);
+    one.engine.emplace(*one.backend, opened.stop_rules(), options);
   }
 }
 
 /// Before the engines take what memory is left.
-void Engines::make_drafts(Workbench& bench) {
-  std::vector<std::unique_ptr<Backend>> drafts = bench.draft_backends();
+void Engines::make_drafts(OpenedJob& opened) {
+  std::vector<std::unique_ptr<Backend>> drafts = opened.draft_backends();
   for (size_t i = 0; i < drafts.size(); ++i) {
     One& one = all_[i];
     one.draft_backend = std::move(drafts[i]);
-    one.draft.emplace(*one.draft_backend, bench.draft_options(*one.draft_backend, i));
+    one.draft.emplace(*one.draft_backend, opened.draft_options(*one.draft_backend, i));
   }
 }
 
-void Engines::open_store(Workbench& bench, bool filled) {
-  const Job& job = bench.job();
+void Engines::open_store(OpenedJob& opened, bool filled) {
+  const Job& job = opened.job();
   Backend& first = *all_.front().backend;
   if (first.kv_kind().empty())
     refuse("engine.kv_store does not work with {}; leave one of the two out",
@@ -82,7 +81,7 @@ void Engines::open_store(Workbench& bench, bool filled) {
   options.memory_bytes = job.engine.kv_store.memory_gb > 0
                              ? static_cast<int64_t>(job.engine.kv_store.memory_gb * kGB)
                              : machine_memory() / 8;
-  options.threads = bench.on_gpu() ? std::clamp(bench.threads(), 1, 16) : 1;
+  options.threads = opened.on_gpu() ? std::clamp(opened.threads(), 1, 16) : 1;
   options.form = job.engine.kv_store.rounds() ? KvForm::rounded : KvForm::computed;
   options.patient = filled;
   store_.emplace(KvFolder::open(job.engine.kv_store.path, "engine.kv_store: "),

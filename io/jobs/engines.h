@@ -1,27 +1,20 @@
 #pragma once
-#include <deque>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "core/engine/engine.h"
-#include "core/estimate/predict.h"
-#include "io/jobs/workbench.h"
+#include "core/estimate/device_model.h"
+#include "io/jobs/opened_job.h"
 #include "io/kv_store/disk_kv_store.h"
 
 namespace sheaf {
 
 /// The engines of a job, one for each of its devices, with what their steps are predicted to take where the
-/// device has a calibration.
+/// device has a profile.
 class Engines {
  public:
   using Replace = std::function<std::unique_ptr<Backend>(size_t engine, std::unique_ptr<Backend> backend)>;
 
   /// What of the job is used.
   struct Use {
-    bool predict = false;   ///< calibrations, where there are any
+    bool predict = false;   ///< profiles, where there are any
     bool speculate = true;  ///< as the job says, or not at all
     /// The job's store of keys and values: not at all; as long as that makes nothing slower; or to be filled
     /// with all that is computed.
@@ -29,12 +22,12 @@ class Engines {
   };
 
   /// `replace`: what is to compute in place of a backend.
-  Engines(Workbench& bench, const Use& use, const Replace& replace = {});
+  Engines(OpenedJob& opened, const Use& use, const Replace& replace = {});
 
   size_t size() const { return all_.size(); }
   std::vector<Engine*> pointers();
   const Backend& backend(size_t engine) const { return *all_[engine].backend; }
-  /// None where its device has no calibration. To be asked on its engine's thread.
+  /// None where its device has no profile. To be asked on its engine's thread.
   std::optional<double> predicted_seconds(size_t engine) const;
   double predicted_error() const;  ///< as a share
   DiskKvStore* store() { return store_ ? &*store_ : nullptr; }
@@ -52,8 +45,8 @@ class Engines {
     std::optional<PredictedTime> predicted = {};
     std::optional<Engine> engine = {};
   };
-  void open_store(Workbench& bench, bool filled);
-  void make_drafts(Workbench& bench);
+  void open_store(OpenedJob& opened, bool filled);
+  void make_drafts(OpenedJob& opened);
 
   std::deque<One> all_;               ///< an engine points to its backend, and to the store
   std::optional<DiskKvStore> store_;  ///< whose threads use a backend's memory: it goes first

@@ -1,32 +1,37 @@
 #include "io/jobs/finished_run.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/base/error.h"
-#include "core/task/value.h"
+#include "core/report/report.h"
 #include "core/text/spelling.h"
+#include "core/text/utf8.h"
 #include "io/base/file_identity.h"
 #include "io/base/file_layer.h"
-#include "io/base/list_changes.h"
+#include "io/base/job_changes.h"
 #include "io/base/mapped_file.h"
 #include "io/base/sha256.h"
 #include "io/corpus/corpus.h"
-#include "io/corpus/corpus_files.h"
 #include "io/files/job_fingerprint.h"
 #include "io/files/predictions.h"
 #include "io/files/schema_file.h"
-#include "io/run_folder/rejected_records.h"
-#include "io/run_folder/unfinished.h"
+#include "io/run_folder/journal.h"
+#include "io/run_folder/manifest.h"
+#include "io/run_folder/read_rows.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::ordered_json;
 
-Manifest open_run(const std::string& run, bool unfinished) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(run, ignored))
+void check_folder(const std::string& run) {
+  if (std::error_code ignored; !std::filesystem::is_directory(run, ignored))
     refuse("{}: no such folder; name the output folder of a run", run);
+}
+
+Manifest open_run(const std::string& run, bool unfinished) {
+  check_folder(run);
   const bool finished = file_size(run + "/_SUCCESS").has_value();
   if (!finished && unfinished) return committed_so_far(run);
   if (!finished) refuse("{}: the folder has no finished run; finish it first (`sheaf run` resumes it)", run);
@@ -65,16 +70,6 @@ Job job_of(const Manifest& manifest, const std::string& run) {
   return job;
 }
 
-/// Sizes and sums of the files, whatever they are called and whenever they were changed.
-std::vector<ordered_json> contents_of(const ordered_json& corpus) {
-  std::vector<ordered_json> contents;
-  for (const auto& [name, about] : corpus.items()) {
-    contents.push_back(about);
-    if (about.is_object()) contents.back().erase("changed");
-  }
-  return contents;
-}
-
 /// The sum of standard input is over all of it, however long it was.
 std::vector<ordered_json> whole_file(const std::string& path) {
   Sha256 sum;
@@ -111,8 +106,8 @@ void find_corpus(const RunPlaces& places, const Manifest& manifest, Job& job) {
   }
   job.input.path = places.input;
   if (piped && job.input.format == "auto") job.input.format = "jsonl";
-  const auto now = piped ? whole_file(places.input) : contents_of(corpus_fingerprint(job.input));
-  if (now != contents_of(before))
+  const auto now = piped ? whole_file(places.input) : corpus_contents(corpus_fingerprint(job.input));
+  if (now != corpus_contents(before))
     refuse("--input: {} is not what {} was run on; name the same files, in the same order", places.input,
            places.run);
 }
@@ -132,6 +127,18 @@ std::string find_schema(const RunPlaces& places, const Manifest& manifest) {
 }
 
 }  // namespace
+
+void check_attribute(const char* option, const std::string& name, const Schema& schema,
+                     const std::string& category) {
+  std::vector<std::string> known;
+  for (const Category& each : schema.categories)
+    if (category.empty() || each.name == category)
+      for (const Attribute& attribute : each.attributes)
+        if (std::ranges::find(known, attribute.name) == known.end()) known.push_back(attribute.name);
+  if (std::ranges::find(known, name) == known.end())
+    refuse("{}: the schema has no attribute \"{}\"{}", option, shorten_text(name, 60),
+           suggest_spelling(name, known));
+}
 
 FinishedRun::FinishedRun(const RunPlaces& places, bool unfinished)
     : run_(places.run),
@@ -166,6 +173,23 @@ std::vector<Record> FinishedRun::records(const std::set<int64_t>& rows,
     ++next;
   }
   return found;
+}
+
+NamedReport read_run_report(std::string run, const std::function<void(const std::string& text)>& note) {
+  if (run.ends_with("/report.json")) run.resize(run.size() - std::string_view("/report.json").size());
+  if (const std::string path = run + "/report.json"; file_size(path)) return {run, read_report_file(path)};
+  check_folder(run);
+  const std::string path = run + "/progress.json";
+  const auto saved = read_whole(path);
+  if (!saved)
+    refuse(
+        "{}: the folder has no report.json; name the output folder of a run that has finished, or that has "
+        "been running "
+        "for some seconds",
+        run);
+  NamedReport report{run, read_saved_report(*saved, path).report};
+  note(run + ": this run is not finished; the report covers what is saved so far");
+  return report;
 }
 
 }  // namespace sheaf

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "core/job/job.h"
+#include "core/report/report_html.h"
 #include "core/task/record.h"
-#include "core/task/schema.h"
+#include "core/task/row.h"
 #include "io/run_folder/manifest.h"
 
 namespace sheaf {
@@ -16,6 +17,13 @@ namespace sheaf {
 struct RunPlaces {
   std::string run, input, schema;
 };
+
+/// The report of a run; of one that is not finished, what is saved of it, and `note` is told so.
+NamedReport read_run_report(std::string run, const std::function<void(const std::string& text)>& note);
+
+/// Refuses an attribute that the schema, or one category of it, does not have. `option`: what asked for it.
+void check_attribute(const char* option, const std::string& name, const Schema& schema,
+                     const std::string& category = "");
 
 /// A finished run of an extract job, with the corpus and the schema that it was run on.
 class FinishedRun {
@@ -44,5 +52,45 @@ class FinishedRun {
   Schema schema_;
   std::vector<std::string> files_;
 };
+
+struct ShowSettings : RunPlaces {
+  int64_t sample = 5;    ///< most rows to show
+  std::string category;  ///< empty: any
+  std::string where;     ///< "Brand=null" or "Brand=Acme"; empty: any row
+  uint64_t seed = 0;
+};
+
+struct ShownRow {
+  std::string id;
+  std::string document;
+  ExtractedValues values;
+};
+
+struct ShownRows {
+  std::vector<ShownRow> rows;  ///< in input order
+  int64_t matching = 0;        ///< of the run's rows
+  bool unfinished = false;     ///< the run goes on: rows that it has so far
+};
+
+/// A random sample of a run's rows, with their documents.
+ShownRows show_rows(const ShowSettings& settings);
+
+struct ReviewSettings : RunPlaces {
+  std::vector<std::string> attributes;  ///< to check; empty: all
+  int64_t count = 100;                  ///< most values to check
+  uint64_t seed = 0;
+};
+
+struct ReviewPage {
+  std::string html;
+  int64_t values = 0, records = 0;     ///< to check
+  int64_t strata = 0;                  ///< attributes of categories that the run has values of
+  bool by_sureness = false;            ///< the rows say how sure the model was
+  std::vector<std::string> read = {};  ///< files that the page must not replace
+};
+
+/// Makes the page on which a person checks values of a run. The corpus is read again for the documents.
+/// Refuses a run that is not finished or not of an extract job, and a corpus or schema that is not the run's.
+ReviewPage make_review(const ReviewSettings& settings);
 
 }  // namespace sheaf

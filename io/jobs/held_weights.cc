@@ -13,29 +13,21 @@ std::string path_of(const Descriptor& file) {
   return fmt::format("/proc/self/fd/{}", file.number());
 }
 
-bool has_weights(const std::string& path) {
-  return path.ends_with(".gguf") || path.ends_with(".safetensors");
-}
-
 }  // namespace
 
 HeldWeights::HeldWeights(const Job::ModelPart& model) {
-  for (const std::string& path : {model.path, model.adapter}) {
-    if (path.empty()) continue;
+  for (const std::string& part : {model.path, model.adapter}) {
+    if (part.empty()) continue;
     try {
-      hold(path);
+      for (const std::string& path : find_model_files(part)) {
+        if (!path.ends_with(".gguf") && !path.ends_with(".safetensors")) continue;
+        Descriptor file = open_regular(path, O_RDONLY);
+        if (file.number() < 0) continue;
+        FileIdentity before = identify_file(path_of(file), Look::every_byte);
+        files_.push_back({path, std::move(file), std::move(before)});
+      }
     } catch (const std::exception&) {  // loading it says what is wrong
     }
-  }
-}
-
-void HeldWeights::hold(const std::string& model) {
-  for (const std::string& path : find_model_files(model)) {
-    if (!has_weights(path)) continue;
-    Descriptor file = open_regular(path, O_RDONLY);
-    if (file.number() < 0) continue;
-    FileIdentity before = identify_file(path_of(file), Look::every_byte);
-    files_.push_back({path, std::move(file), std::move(before)});
   }
 }
 

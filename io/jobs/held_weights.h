@@ -1,6 +1,4 @@
 #pragma once
-#include <string>
-#include <vector>
 
 #include "core/job/job.h"
 #include "io/base/descriptor.h"
@@ -24,7 +22,6 @@ class HeldWeights {
     Descriptor file;
     FileIdentity before;
   };
-  void hold(const std::string& model);
 
   std::vector<Held> files_;
 };

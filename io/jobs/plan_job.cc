@@ -1,11 +1,9 @@
 #include "io/jobs/plan_job.h"
 
 #include <algorithm>
-#include <memory>
 
-#include "core/plan/counting_backend.h"
-#include "core/plan/pipeline.h"
-#include "core/report/rejects_text.h"
+#include "core/engine/backend.h"
+#include "core/report/report.h"
 #include "core/report/run_statistics.h"
 #include "io/jobs/repeated_ids.h"
 
@@ -33,18 +31,18 @@ int64_t JobPlan::head_tokens() const {
 }
 
 nlohmann::ordered_json JobPlan::json() const {
-  nlohmann::ordered_json json{{"records", records},
-                              {"rejects", rejects},
+  nlohmann::ordered_json json{{"records", read.records},
+                              {"rejects", read.rejects},
                               {"reject_reasons", reject_reasons},
-                              {"answers", answers},
+                              {"answers", engine.answers},
                               {"stacks", stacks()},
-                              {"tokens_computed", tokens},
-                              {"tokens_one_prompt_per_question", alone_tokens},
+                              {"tokens_computed", engine.tokens()},
+                              {"tokens_one_prompt_per_question", engine.alone_tokens},
                               {"assumed_answer_tokens", answer_tokens},
-                              {"expected_steps", steps},
+                              {"expected_steps", engine.steps},
                               {"kv_bytes_peak", kv_peak_bytes},
                               {"kv_bytes_pool", kv_pool_bytes}};
-  if (findings > 0) json["findings"] = findings;
+  if (engine.first_answers > 0) json["findings"] = engine.first_answers;
   for (const Bin& bin : bins)
     json["bins"][bin.title] = {
         {"records", bin.records}, {"stacks", bin.stacks}, {"head_tokens", bin.head_tokens}};
@@ -52,28 +50,23 @@ nlohmann::ordered_json JobPlan::json() const {
   return json;
 }
 
-std::optional<JobPlan> plan_job(Workbench& bench, int32_t answer_tokens, bool allow_empty,
+std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool allow_empty,
                                 const OnPrompt& on_prompt) {
-  bench.free_answers();
-  const Job& job = bench.job();
-  const Footprint needs = bench.footprint();
-  CountingBackend backend(bench.model().config, needs.kv_bytes_per_token, needs.preferred_tokens);
-  EngineOptions options = bench.engine_options(backend);
+  opened.free_answers();
+  const Job& job = opened.job();
+  const Footprint needs = opened.footprint();
+  CountingBackend backend(opened.model().config, needs.kv_bytes_per_token, needs.preferred_tokens);
+  EngineOptions options = opened.engine_options(backend);
   options.assumed_tokens = answer_tokens;
   options.speculation = {};  // what a model would accept is not known
   options.longest_rounds = true;
-  const StopRules rules(bench.model().config.vocab, {});
+  const StopRules rules(opened.model().config.vocab, {});
   Engine engine(backend, rules, options);
 
-  const auto task = bench.task(job);
-  Planner planner(make_builder(job.method), bench.limits({&engine}));
-  std::unique_ptr<Corpus> corpus = bench.corpus();
-  const RepeatedIds* ids = nullptr;
-  if (!job.input.id.empty()) {
-    auto watched = std::make_unique<RepeatedIds>(std::move(corpus), job.input.duplicate_ids, job.output.path);
-    ids = watched.get();
-    corpus = std::move(watched);
-  }
+  const auto task = opened.task(job);
+  Planner planner(make_builder(job.method), opened.limits({&engine}));
+  std::unique_ptr<Corpus> corpus = opened.corpus();
+  const RepeatedIds* ids = RepeatedIds::watch(job, corpus);
   Pipeline pipeline(*corpus, *task, planner, engine, job.engine.window);
   int64_t seen = 0;
   pipeline.on_stack = [&](const Stack& stack, const std::vector<Record>& records) {
@@ -84,26 +77,20 @@ std::optional<JobPlan> plan_job(Workbench& bench, int32_t answer_tokens, bool al
                     [&](const Reject& reject) { statistics.reject(reject); }))
     return std::nullopt;
 
-  const PipelineStats& read = pipeline.stats();
   JobPlan plan;
+  plan.read = pipeline.stats();
+  plan.engine = engine.stats();
   plan.reject_reasons = statistics.reject_reasons();
   if (!allow_empty)
-    check_not_lost(job.input.path, read.rejects, read.records + read.rejects, plan.reject_reasons);
-  const EngineStats& stats = engine.stats();
+    check_not_lost(job.input.path, plan.read.rejects, plan.read.records + plan.read.rejects,
+                   plan.reject_reasons);
   const int64_t page_bytes = backend.kv_bytes_per_token() * options.page_size;
   for (const auto& [name, bin] : planner.bins())
     plan.bins.push_back({bin_title(name), bin.records, bin.stacks, bin.head_tokens});
-  for (const auto& [category, shown] : bench.examples().by_category)
+  for (const auto& [category, shown] : opened.examples().by_category)
     plan.examples[category] = std::ssize(shown);
-  plan.records = read.records;
-  plan.rejects = read.rejects;
-  plan.answers = stats.answers;
-  plan.findings = stats.first_answers;
-  plan.tokens = stats.tokens();
-  plan.alone_tokens = stats.alone_tokens;
-  plan.steps = stats.steps;
   plan.step_tokens = options.tokens_per_step;
-  plan.kv_peak_bytes = stats.peak_pages * page_bytes;
+  plan.kv_peak_bytes = plan.engine.peak_pages * page_bytes;
   plan.kv_pool_bytes = options.pages * page_bytes;
   plan.answer_tokens = answer_tokens;
   if (ids) plan.duplicates = ids->notice();

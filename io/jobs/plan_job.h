@@ -1,15 +1,7 @@
 #pragma once
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "core/segments/stack.h"
-#include "core/task/record.h"
-#include "io/jobs/workbench.h"
+#include "core/plan/pipeline.h"
+#include "io/jobs/opened_job.h"
 
 namespace sheaf {
 
@@ -21,16 +13,12 @@ struct JobPlan {
   };
   std::vector<Bin> bins;
   std::map<std::string, int64_t> examples;  ///< shown ones, by category
-  int64_t records = 0, rejects = 0;
+  PipelineStats read;
+  EngineStats engine;  ///< if every answer has the assumed length
   nlohmann::ordered_json reject_reasons;
-  int64_t answers = 0;
-  int64_t findings = 0;       ///< answers of first rounds, which a second round reads
-  int64_t tokens = 0;         ///< computed
-  int64_t alone_tokens = 0;   ///< tokens that one prompt per question would compute
-  int64_t steps = 0;          ///< if every answer has the assumed length
-  int64_t step_tokens = 0;    ///< most of one step
+  int64_t step_tokens = 0;    ///< most tokens of one step
   int64_t kv_peak_bytes = 0;  ///< of keys and values
-  int64_t kv_pool_bytes = 0;  ///< room for keys and values
+  int64_t kv_pool_bytes = 0;  ///< memory for keys and values
   int32_t answer_tokens = 0;  ///< assumed
   std::string duplicates;     ///< a notice of records with the id of an earlier one; empty: none
 
@@ -44,7 +32,7 @@ struct JobPlan {
 using OnPrompt = std::function<void(int64_t number, const Stack& stack, const std::vector<Record>& records)>;
 
 /// `allow_empty`: a corpus of which nothing is left is no mistake. Empty where it was interrupted.
-std::optional<JobPlan> plan_job(Workbench& bench, int32_t answer_tokens, bool allow_empty,
+std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool allow_empty,
                                 const OnPrompt& on_prompt);
 
 }  // namespace sheaf

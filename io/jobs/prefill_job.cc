@@ -1,7 +1,6 @@
 #include "io/jobs/prefill_job.h"
 
 #include <deque>
-#include <fmt/format.h>
 #include <optional>
 #include <variant>
 
@@ -81,21 +80,16 @@ class SharedParts {
 
 }  // namespace
 
-Job without_questions(Job job) {
-  job.input.needs_questions = false;
-  return job;
-}
-
-PrefillEnd prefill_job(Workbench& bench, RunListener& listener) {
-  const Job& job = bench.job();
+PrefillEnd prefill_job(OpenedJob& opened, RunListener& listener) {
+  const Job& job = opened.job();
   if (job.engine.kv_store.path.empty())
     refuse("{}: the job has no store of keys and values; set engine.kv_store to a folder", job.file);
-  Engines engines(bench, {.predict = true, .store = Engines::Use::Store::filled});
+  Engines engines(opened, {.predict = true, .store = Engines::Use::Store::filled});
   if (engines.size() > 1) refuse("sheaf prefill uses one device; set engine.device to one, such as cuda:0");
   Engine& engine = *engines.pointers().front();
-  const auto task = bench.task(job);
-  Planner planner(make_builder(job.method), bench.limits({&engine}));
-  const auto corpus = bench.corpus();
+  const auto task = opened.task(job);
+  Planner planner(make_builder(job.method), opened.limits({&engine}));
+  const auto corpus = opened.corpus();
   PrefillEnd end;
   SharedParts parts(*corpus, *task, planner, job.engine.window, end);
   listener.started(corpus->records_expected());

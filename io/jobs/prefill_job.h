@@ -1,9 +1,8 @@
 #pragma once
-#include <cstdint>
 
 #include "core/engine/kv_store.h"
-#include "io/jobs/run_listener.h"
-#include "io/jobs/workbench.h"
+#include "io/jobs/opened_job.h"
+#include "io/jobs/run_job.h"
 
 namespace sheaf {
 
@@ -18,11 +17,8 @@ struct PrefillEnd {
   KvStoreUse store;
 };
 
-/// A job whose records may have no questions yet.
-Job without_questions(Job job);
-
 /// Fills the job's store with the keys and values that its prompts share: instructions, examples, documents.
 /// No answer is decoded.
-PrefillEnd prefill_job(Workbench& bench, RunListener& listener);
+PrefillEnd prefill_job(OpenedJob& opened, RunListener& listener);
 
 }  // namespace sheaf

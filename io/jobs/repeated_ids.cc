@@ -14,6 +14,14 @@ constexpr size_t kLongestIdShown = 60;  // bytes
 
 }  // namespace
 
+const RepeatedIds* RepeatedIds::watch(const Job& job, std::unique_ptr<Corpus>& corpus) {
+  if (job.input.id.empty()) return nullptr;
+  auto watched = std::make_unique<RepeatedIds>(std::move(corpus), job.input.duplicate_ids, job.output.path);
+  const RepeatedIds* ids = watched.get();
+  corpus = std::move(watched);
+  return ids;
+}
+
 std::optional<std::variant<Record, Reject>> RepeatedIds::next() {
   auto entry = all_->next();
   auto* record = entry ? std::get_if<Record>(&*entry) : nullptr;

@@ -1,9 +1,6 @@
 #pragma once
-#include <memory>
-#include <string>
-#include <vector>
 
-#include "core/job/words.h"
+#include "core/job/job.h"
 #include "core/task/record.h"
 #include "io/answers/key_table.h"
 
@@ -24,6 +21,9 @@ class RepeatedIds : public Corpus {
   int64_t count_records(int64_t most) override { return all_->count_records(most); }
   std::optional<double> share_read() const override { return all_->share_read(); }
   std::optional<int64_t> records_expected() const override { return all_->records_expected(); }
+
+  /// Puts itself in the place of a corpus whose records have ids, as the job says; null where they have none.
+  static const RepeatedIds* watch(const Job& job, std::unique_ptr<Corpus>& corpus);
 
   /// How many records were kept that have the id of an earlier one, with the first of them; empty: none.
   std::string notice() const;

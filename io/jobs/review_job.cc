@@ -1,55 +1,34 @@
-#include "io/jobs/review_job.h"
-
 #include <algorithm>
 #include <filesystem>
-#include <map>
+#include <openssl/evp.h>
 #include <set>
 #include <unordered_set>
 
 #include "core/base/error.h"
-#include "core/report/review_html.h"
-#include "core/report/review_sample.h"
-#include "core/task/record.h"
-#include "core/text/spelling.h"
+#include "core/report/review.h"
+#include "core/report/review_page.h"
 #include "io/base/mapped_file.h"
 #include "io/base/sha256.h"
 #include "io/files/predictions.h"
+#include "io/jobs/finished_run.h"
 #include "io/run_folder/read_rows.h"
 
 namespace sheaf {
 namespace {
 
-void check_attributes(const std::vector<std::string>& asked, const Schema& schema) {
-  std::vector<std::string> known;
-  for (const Category& category : schema.categories)
-    for (const Attribute& attribute : category.attributes)
-      if (std::ranges::find(known, attribute.name) == known.end()) known.push_back(attribute.name);
-  for (const std::string& name : asked)
-    if (std::ranges::find(known, name) == known.end())
-      refuse("--attributes: the schema has no attribute \"{}\"{}", shorten_text(name, 60),
-             suggest_spelling(name, known));
-}
-
 /// SHA-256 as a content security policy wants it.
 std::string base64_sum(std::string_view text) {
-  static constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const std::string hex = sha256(text) + "0000";  // 32 bytes, filled up to 33
-  std::string out;
-  for (size_t i = 0; i + 3 <= hex.size(); i += 3) {
-    const int bits = std::stoi(hex.substr(i, 3), nullptr, 16);
-    out += kDigits[static_cast<size_t>(bits >> 6)];
-    out += kDigits[static_cast<size_t>(bits & 63)];
-  }
-  out.resize(43);
-  return out + "=";
+  const std::array<uint8_t, 32> digest = Sha256().add(text).digest();
+  std::string out(44, '=');
+  EVP_EncodeBlock(reinterpret_cast<uint8_t*>(out.data()), digest.data(), static_cast<int>(digest.size()));
+  return out;
 }
 
 class ReviewJob {
  public:
   explicit ReviewJob(const ReviewSettings& settings)
       : settings_(settings), run_(settings), sample_(static_cast<size_t>(settings.count), settings.seed) {
-    check_attributes(settings.attributes, run_.schema());
+    for (const std::string& name : settings.attributes) check_attribute("--attributes", name, run_.schema());
   }
 
   ReviewPage make() {
@@ -64,7 +43,7 @@ class ReviewJob {
     const std::filesystem::path folder(settings_.run);
     review_.run = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
     review_.key = sha256(run_.manifest().fingerprint.dump());
-    page.html = review_html(review_, base64_sum(review_script()), base64_sum(review_style()));
+    page.html = review_html(review_, base64_sum(kReviewScript), base64_sum(kReviewStyle));
     page.read = run_.files();
     page.read.push_back(run_.schema_path());
     return page;

@@ -1,11 +1,10 @@
 #include "io/jobs/run_count.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "core/base/error.h"
-#include "core/report/add_reports.h"
-#include "io/run_folder/report_file.h"
+#include "core/report/report.h"
+#include "io/run_folder/manifest.h"
 
 namespace sheaf {
 namespace {
@@ -30,7 +29,7 @@ RunCount::RunCount(Report about, RunFolder& folder)
     rows_uncounted_ -= saved.rows;
     rejects_uncounted_ -= saved.rejects;
   } catch (const Error& error) {
-    // It holds statistics, not rows: no reason to stop.
+    // Saved statistics are no rows: no reason to stop.
     notice_ = fmt::format("the report will not cover earlier sessions of this run: {}", error.what());
   }
 }
@@ -42,11 +41,6 @@ void RunCount::start(double open_seconds) {
   session_.statistics.start();
 }
 
-void RunCount::step(const EngineStats& engines, const PipelineStats& pipeline) {
-  const std::lock_guard lock(mutex_);
-  session_.statistics.step(engines, pipeline);
-}
-
 void RunCount::step(size_t engine, const EngineStats& stats, const Backend& backend, bool last) {
   const std::lock_guard lock(mutex_);
   session_.engines[engine].stats = stats;
@@ -55,35 +49,9 @@ void RunCount::step(size_t engine, const EngineStats& stats, const Backend& back
   session_.engines[engine].device_seconds = backend.stage_seconds();
 }
 
-void RunCount::lost(size_t engine, const std::string& why) {
-  const std::lock_guard lock(mutex_);
-  session_.engines[engine].failed = why;
-}
-
 int64_t RunCount::engines_left() {
   const std::lock_guard lock(mutex_);
   return std::ranges::count_if(session_.engines, [](const EngineUse& each) { return each.failed.empty(); });
-}
-
-void RunCount::predict(std::optional<double> seconds, double error) {
-  const std::lock_guard lock(mutex_);
-  session_.predicted_seconds = seconds;
-  session_.predicted_error = error;
-}
-
-void RunCount::stored(const KvStoreUse& use) {
-  const std::lock_guard lock(mutex_);
-  session_.store = use;
-}
-
-void RunCount::row(const Record& record, const Row& row, const Outcome& outcome) {
-  const std::lock_guard lock(mutex_);
-  session_.statistics.row(row, outcome.answers, record);
-}
-
-void RunCount::reject(const Reject& reject) {
-  const std::lock_guard lock(mutex_);
-  session_.statistics.reject(reject);
 }
 
 void RunCount::committed(const PipelineStats& pipeline) {

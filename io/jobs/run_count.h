@@ -1,11 +1,9 @@
 #pragma once
 #include <chrono>
 #include <mutex>
-#include <nlohmann/json.hpp>
-#include <optional>
 
 #include "core/report/report.h"
-#include "core/task/outcome.h"
+#include "core/task/record_row.h"
 #include "io/run_folder/run_folder.h"
 
 namespace sheaf {
@@ -21,20 +19,15 @@ class RunCount {
   const std::string& notice() const { return notice_; }
 
   void start(double open_seconds);
-  /// After every step, and once after the last row.
-  void step(const EngineStats& engines, const PipelineStats& pipeline);
-  /// Of one of them, on its own thread.
+  /// Counts something, on any thread.
+  template <class Count>
+  void add(const Count& count) {
+    const std::lock_guard lock(mutex_);
+    count(session_);
+  }
+  /// A step of one engine, on its own thread.
   void step(size_t engine, const EngineStats& stats, const Backend& backend, bool last = false);
-  /// An engine failed.
-  void lost(size_t engine, const std::string& why);
   int64_t engines_left();
-  /// The time that the steps so far were predicted to take, none where that means nothing, and how far off it
-  /// may be, as a share.
-  void predict(std::optional<double> seconds, double error);
-  /// What the store of keys and values did.
-  void stored(const KvStoreUse& use);
-  void row(const Record& record, const Row& row, const Outcome& outcome);
-  void reject(const Reject& reject);
   /// After a group was committed; saves the count now and then.
   void committed(const PipelineStats& pipeline);
   /// Saves what was counted up to the last committed group.

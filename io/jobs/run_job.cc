@@ -1,43 +1,32 @@
 #include "io/jobs/run_job.h"
 
-#include <chrono>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <fmt/chrono.h>
-#include <memory>
-#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/interrupted.h"
 #include "core/base/stopwatch.h"
 #include "core/plan/pipeline.h"
-#include "core/report/rejects_text.h"
+#include "core/report/report.h"
 #include "core/report/report_html.h"
 #include "core/task/record_row.h"
 #include "core/text/spelling.h"
 #include "io/answers/reuse.h"
-#include "io/base/file_layer.h"
-#include "io/base/process_use.h"
-#include "io/base/sha256.h"
+#include "io/base/process.h"
 #include "io/base/store_uri.h"
 #include "io/corpus/corpus.h"
-#include "io/corpus/corpus_files.h"
 #include "io/files/confidence_file.h"
-#include "io/files/job_fingerprint.h"
 #include "io/jobs/engines.h"
 #include "io/jobs/held_weights.h"
 #include "io/jobs/repeated_ids.h"
 #include "io/jobs/run_count.h"
 #include "io/jobs/run_limits.h"
-#include "io/jobs/scheduled_shard.h"
-#include "io/jobs/stored_run.h"
-#include "io/jobs/workbench.h"
+#include "io/run_folder/manifest.h"
 #include "io/run_folder/openai_line.h"
 #include "io/run_folder/output_place.h"
-#include "io/run_folder/report_file.h"
 #include "io/run_folder/restart.h"
-#include "io/run_folder/run_folder.h"
 #include "io/run_folder/table_rows.h"
 
 namespace sheaf {
@@ -67,43 +56,354 @@ class JobRun {
         most_rejects_(settings.max_rejects),
         model_before_(look_at_model(asked)),
         weights_(asked.model),
-        bench_(with_listing(asked)) {
-    for (const std::string& notice : bench_.notices()) listener_.note(notice);
+        opened_(with_listing(asked)) {
+    for (const std::string& notice : opened_.notices()) listener_.note(notice);
   }
 
   /// The end of the run where nothing is left to do.
-  std::optional<RunEnd> open();
-  void wire();
+  std::optional<RunEnd> open() {
+    if (!opened_.take_input()) return RunEnd{130, false, nullptr, "interrupted while reading standard input"};
+    corpus_ = opened_.corpus();
+    shard_ = choose_shard(settings_.shard, settings_.shards, *corpus_, job().engine.window);
+    if (shard_.count > 1) corpus_ = first_rows(std::move(corpus_), shard_.end);
+    ids_ = RepeatedIds::watch(job(), corpus_);
+    check_output_apart(job());
+    check_reuse();
+    if (settings_.max_usd > 0 && job().cost.usd_per_hour <= 0)
+      refuse("--max-usd needs the price of an hour; set cost.usd_per_hour in the job");
+    fingerprint_ = job_fingerprint(job(), opened_.on_gpu(), shard_);
+    for (const char* part : {"model", "adapter"})
+      if (!model_before_.is_null() && model_before_.at(part) != fingerprint_.at(part))
+        fail_for_now("the files of the {} changed while sheaf opened them; rerun the same command", part);
+    open_folder();
+    if (folder_->finished()) return finished_before();
+    if (!folder_->notice().empty()) listener_.note(folder_->notice());
+    position_before_ = folder_->position();
+    if (position_before_ > shard_.first)
+      listener_.note(fmt::format("resuming after {} and {} in {}", counted(folder_->rows(), "row"),
+                                 counted(folder_->rejects(), "reject"), folder_path()));
+    return std::nullopt;
+  }
+
+  void wire() {
+    double open_seconds = 0;
+    {
+      const Stopwatch watch(open_seconds);
+      engines_.emplace(opened_, Engines::Use{.predict = true, .store = Engines::Use::Store::used},
+                       settings_.replace);
+    }
+    predicted_.resize(engines_->size());
+    count_.emplace(describe_run(), *folder_);
+    if (!count_->notice().empty()) listener_.note(count_->notice());
+    count_->start(open_seconds + opened_.open_seconds());
+    started_ = Clock::now();
+    used_before_ = process_use();
+    task_ = opened_.task(job());
+    if (!job().output.calibration.empty()) scales_ = read_confidence_file(job().output.calibration);
+    for (const std::string& notice : task_->notices()) listener_.note(notice);
+    planner_.emplace(make_builder(job().method), opened_.limits(engines_->pointers()));
+    corpus_->skip_to(position_before_);
+    pipeline_.emplace(*corpus_, *task_, *planner_, engines_->pointers(), job().engine.window);
+    open_answers();
+    pipeline_->on_window = [this](int64_t position) {
+      if (reuse_) reuse_->commit(position);
+      // Rows files end where windows do in any run, however often it was resumed.
+      folder_->commit(position, position % job().engine.window == 0);
+      count_->committed(pipeline_->stats());
+      most_rejects_.check(folder_->rejects(), position - shard_.first, folder_path());
+    };
+    pipeline_->on_step = [this](size_t engine, const EngineStats& stats) { count_step(engine, stats); };
+    pipeline_->on_failed = [this](size_t engine, const std::string& why) { lose_engine(engine, why); };
+    records_to_come_ = corpus_->records_expected();
+    if (records_to_come_) *records_to_come_ -= position_before_;
+  }
+
   /// False where it was interrupted.
-  bool run();
-  RunEnd finish();
-  RunEnd interrupted();
+  bool run() {
+    listener_.started(records_to_come_);
+    bool finished = false;
+    try {
+      finished = pipeline_->run(
+          [this](const Record& record, const Outcome& outcome) {
+            Row row = record_row(*task_, record, outcome, job().output);
+            if (scales_) scale_confidence(*scales_, row);
+            count_->add([&](Report& session) { session.statistics.row(row, outcome.answers, record); });
+            folder_->row(row);
+          },
+          [this](const Reject& reject) {
+            count_->add([&](Report& session) { session.statistics.reject(reject); });
+            folder_->reject(reject);
+          });
+    } catch (...) {
+      listener_.ended();
+      try {
+        count_->save();
+      } catch (const std::exception&) {  // what stopped the run is the one to report
+      }
+      throw;
+    }
+    end_store();
+    count_->add(
+        [&](Report& session) { session.statistics.step(pipeline_->engine_stats(), pipeline_->stats()); });
+    for (size_t i = 0; i < engines_->size(); ++i)
+      count_->step(i, pipeline_->engine_stats(i), engines_->backend(i), true);
+    listener_.ended();
+    return finished;
+  }
+
+  RunEnd interrupted() {
+    count_->save();
+    const std::string resume = job().output.dated
+                                   ? fmt::format("add --set output.path={} to the command", job().output.path)
+                                   : "rerun the same command";
+    const int64_t ahead = pipeline_->stats().ahead;
+    const std::string more =
+        ahead > 0 ? fmt::format(" and the answers of {} more {}", ahead, plural("record", ahead)) : "";
+    const std::string kept = restart_ ? fmt::format("; {} is as it was", job().output.path) : "";
+    return {130, false, nullptr,
+            fmt::format("{}; {}{} safe in {}{}; {} to resume", limit_.empty() ? "interrupted" : limit_,
+                        counted(folder_->rows(), "row"),
+                        more + (folder_->rows() == 1 && ahead == 0 ? " is" : " are"), folder_path(), kept,
+                        resume)};
+  }
+
+  RunEnd finish() {
+    if (earlier_ && pipeline_->stats().reused == 0 && folder_->rows() > 0)
+      listener_.note(fmt::format(
+          "output.reuse: no answer of {} could be taken: no document has the same prompt as in that run (the "
+          "instruction, the list of attributes or every document changed)",
+          reused_run()));
+    Job::Input now = job().input;
+    list_corpus(now);
+    if (corpus_fingerprint(now) != fingerprint_.at("corpus"))
+      refuse(
+          "{}: the corpus was changed during the run, so the rows match neither its old nor its new state; "
+          "start again with --restart, and do not change the corpus during the run",
+          job().input.path);
+    weights_.check();
+    nlohmann::ordered_json report = count_->report(pipeline_->stats());
+    check_rows(report);
+    if (ids_)
+      if (const std::string notice = ids_->notice(); !notice.empty()) listener_.note(notice);
+    if (answers_) answers_->finish(answer_settings(job(), fingerprint_));
+    folder_->finish(report.dump(2) + "\n", report_html(report));
+    if (restart_) restart_->swap();
+    return {folder_->rejects() > 0 ? 1 : 0, false, std::move(report), {}};
+  }
 
  private:
-  const Job& job() const { return bench_.job(); }
+  const Job& job() const { return opened_.job(); }
   const std::string& folder_path() const { return restart_ ? restart_->building() : job().output.path; }
-  RunFolderOptions folder_options() const;
-  bool is_finished_here() const;
-  void open_folder();
-  RunEnd finished_before();
-  Report describe_run() const;
-  void count_step(size_t engine, const EngineStats& stats);
-  void lose_engine(size_t engine, const std::string& why);
   const std::string& reused_run() const {
     return settings_.reuse.empty() ? job().output.reuse : settings_.reuse;
   }
-  void check_reuse() const;
-  void check_limits();
-  void end_store();
-  void check_rows(const nlohmann::ordered_json& report);
-  void open_answers();
+
+  RunFolderOptions folder_options() const {
+    RunFolderOptions options;
+    options.path = folder_path();
+    options.rows_per_file = job().output.rows_per_file;
+    options.fingerprint = fingerprint_;
+    options.sources = {job().input.path, job().task.schema};
+    options.corpus_folder = common_folder(find_corpus_files(job().input).files);
+    options.first_row = shard_.first;
+    options.restart = restart_ && !restart_->is_begun(fingerprint_);
+    if (job().output.format == OutputFormat::openai_batch) {
+      options.line = [model = std::filesystem::path(job().model.path).stem().string()](const Row& row) {
+        return openai_line(row, model, std::time(nullptr));
+      };
+      options.openai_errors = true;
+    }
+    if (const OutputFormat format = job().output.format; is_table(format)) {
+      options.ending = rows_ending(format);
+      options.writer = [format, columns = row_columns(job(), opened_.schema(), has_integer_ids(job().input))](
+                           OutputFile& target) { return write_table_rows(format, columns, target); };
+    }
+    return options;
+  }
+
+  /// Whether the folder holds this very run, which is to be taken as it is.
+  bool is_finished_here() const {
+    const std::string& out = job().output.path;
+    return settings_.take_finished && file_size(out + "/_SUCCESS") &&
+           read_manifest(out, "run the job again with --restart").fingerprint == fingerprint_;
+  }
+
+  void open_folder() {
+    settle_restart(real_files(), job().output.path);
+    const std::string other = unfinished_restart(job().output.path);
+    if (settings_.restart && !is_finished_here()) {
+      restart_.emplace(real_files(), settle_path(job().output.path), settings_.keep_previous);
+      if (!other.empty() && !restart_->is_begun(fingerprint_))
+        listener_.note(fmt::format(
+            "{} held an unfinished restart with other settings or another corpus; this one replaces it",
+            other));
+    } else if (!other.empty()) {
+      listener_.note(
+          fmt::format("{} holds a restart that is not finished; add --restart to resume it", other));
+    }
+    folder_.emplace(real_files(), folder_options());
+  }
+
+  RunEnd finished_before() {
+    RunEnd end;
+    end.exit_code = folder_->rejects() > 0 ? 1 : 0;
+    end.was_finished = !restart_;
+    if (restart_)
+      restart_->swap();  // which the session that finished it did not come to
+    else
+      listener_.note(fmt::format("{} is already finished: {}, {}; use --restart to run it again",
+                                 job().output.path, counted(folder_->rows(), "row"),
+                                 counted(folder_->rejects(), "reject")));
+    const std::string path = job().output.path + "/report.json";
+    if (file_size(path)) end.report = read_report_file(path);
+    return end;
+  }
+
+  Report describe_run() const {
+    Report about;
+    about.job = job().file;
+    about.model = job().model.path;
+    about.backend = engines_->describe();
+    about.method = job().method.name;
+    about.chat = opened_.chat().name;
+    about.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+    about.settings = fingerprint_.at("job");
+    about.changed_settings = changed_settings(about.settings);
+    Sha256 corpus;
+    for (const auto& [file, about_file] : fingerprint_.at("corpus").items()) corpus.add(about_file.dump());
+    about.corpus = job().input.path;
+    about.corpus_sha256 = corpus.hex();
+    about.limit = job().input.limit;
+    about.page_size = kPageSize;
+    about.kv_bytes_per_token = engines_->backend(0).kv_bytes_per_token();
+    about.usd_per_hour = job().cost.usd_per_hour;
+    about.devices = job().cost.devices;
+    for (size_t i = 0; i < engines_->size(); ++i) about.engines.push_back({engines_->name(i)});
+    return about;
+  }
+
+  /// Before anything is written.
+  void check_reuse() const {
+    if (reused_run().empty()) return;
+    if (make_builder(job().method).scope == AnswerScope::prompt)
+      refuse(
+          "output.reuse: with method.stacking: joint an answer depends on the other records of its prompt; "
+          "set "
+          "method.stacking: isolated, or leave output.reuse out");
+    if (!settings_.restart && settle_path(reused_run()) == settle_path(job().output.path))
+      refuse("output.reuse: {} is this run's own output.path; add --restart, or choose another output.path",
+             reused_run());
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(reused_run(), ignored))
+      refuse("output.reuse: the folder {} does not exist; name the output folder of a finished run",
+             reused_run());
+  }
+
+  /// Answers of an earlier run, and where those of this one go.
+  void open_answers() {
+    if (planner_->scope() == AnswerScope::prompt) return;
+    const nlohmann::ordered_json settings = answer_settings(job(), fingerprint_);
+    if (!reused_run().empty()) {
+      std::string trouble;
+      earlier_.emplace(settle_path(reused_run()), settings, trouble);
+      if (!trouble.empty()) {
+        listener_.note(fmt::format("output.reuse: {}: {}; every answer is decoded", reused_run(), trouble));
+        earlier_.reset();
+      }
+    }
+    answers_.emplace(real_files(), settle_path(folder_path()), position_before_, shard_.first);
+    reuse_.emplace(AnswerKeys(settings, job().method.temperature > 0), *answers_,
+                   earlier_ ? &*earlier_ : nullptr);
+    pipeline_->known.store = &*reuse_;
+  }
+
+  /// Stops the run as a signal would once a limit of the session is reached.
+  void check_limits() {
+    if (!limit_.empty()) return;
+    const double hours = std::chrono::duration<double, std::ratio<3600>>(Clock::now() - begun_).count();
+    const double usd = hours * job().cost.usd_per_hour * job().cost.devices;
+    if (settings_.max_hours > 0 && hours >= settings_.max_hours)
+      limit_ = fmt::format("stopped after {:.2g} hours (--max-hours)", hours);
+    else if (settings_.max_usd > 0 && usd >= settings_.max_usd)
+      limit_ = fmt::format("stopped after ${:.2f} (--max-usd)", usd);
+    else
+      return;
+    sheaf::interrupted = true;
+  }
+
+  void lose_engine(size_t engine, const std::string& why) {
+    count_->add([&](Report& session) { session.engines[engine].failed = why; });
+    const int64_t left = count_->engines_left();
+    listener_.note(fmt::format("{} failed: {}; the run continues without it, on {}", engines_->name(engine),
+                               why, counted(left, "device")));
+  }
+
+  void count_step(size_t engine, const EngineStats& stats) {
+    const PipelineStats done = pipeline_->stats();
+    check_limits();
+    count_->add([&](Report& session) { session.statistics.step(stats, done); });
+    count_->step(engine, pipeline_->engine_stats(engine), engines_->backend(engine));
+    predicted_[engine] = engines_->predicted_seconds(engine);
+    if (predicted_[engine]) {
+      // A busy machine takes longer than the device profile knows of.
+      const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+      const bool busy =
+          !opened_.on_gpu() && disturbed(used_before_, process_use(), seconds, opened_.threads());
+      double predicted = 0;
+      for (const std::optional<double>& each : predicted_) predicted += each.value_or(0);
+      count_->add([&](Report& session) {
+        session.predicted_seconds = busy ? std::nullopt : std::optional(predicted);
+        session.predicted_error = engines_->predicted_error();
+      });
+    }
+    if (!records_to_come_ && done.share_read.value_or(0) > 0)
+      listener_.guess(std::llround(static_cast<double>(done.rows_read) / *done.share_read) -
+                      position_before_);
+    listener_.step(
+        {done.decoded, done.rejects, stats.tokens(), job().cost.usd_per_hour * job().cost.devices / 3600});
+  }
+
+  /// What the store did, once all of it is done.
+  void end_store() {
+    DiskKvStore* store = engines_->store();
+    if (!store) return;
+    store->flush();
+    const KvStoreUse use = store->use();
+    count_->add([&](Report& session) { session.store = use; });
+    if (pipeline_->engine_stats().read_tokens + use.kept_tokens + use.unkept_tokens + use.dearer_tokens ==
+            0 &&
+        pipeline_->stats().answers > 0)
+      listener_.note(fmt::format(
+          "engine.kv_store: this run neither read nor kept anything: method.name {} does not share "
+          "documents between prompts",
+          job().method.name));
+    for (const std::string& notice : store->take_notices()) listener_.note(notice);
+  }
+
+  /// A run that lost its whole corpus is no success.
+  void check_rows(const nlohmann::ordered_json& report) {
+    if (folder_->rows() > 0) return;
+    // A small corpus leaves some of many shards without a record, and bad records may lie together in one, or
+    // be told by the shard before it: that is no reason to stop the others.
+    const bool left_out =
+        shard_.count > 1 && (folder_->rejects() > 0 || opened_.corpus()->count_records(1) > 0);
+    if (settings_.allow_empty || left_out) {
+      listener_.note(fmt::format("{}: the run has no rows{}", job().output.path,
+                                 folder_->rejects() > 0 ? "; all its records were rejected" : ""));
+      return;
+    }
+    count_->save();
+    folder_->show_rejects();
+    check_not_lost(job().input.path, folder_->rejects(), folder_->rejects(), report.at("reject_reasons"),
+                   folder_path() + "/rejects.jsonl");
+  }
 
   const RunSettings& settings_;
   RunListener& listener_;
   const MostRejects most_rejects_;
   const nlohmann::ordered_json model_before_;  ///< its files before they were opened; null: unreadable
   const HeldWeights weights_;
-  Workbench bench_;
+  OpenedJob opened_;
 
   std::unique_ptr<Corpus> corpus_;
   const RepeatedIds* ids_ = nullptr;  ///< the corpus, where its records have ids
@@ -131,333 +431,6 @@ class JobRun {
   const Clock::time_point begun_ = Clock::now();
   std::string limit_;  ///< which of the session's limits was reached
 };
-
-RunFolderOptions JobRun::folder_options() const {
-  RunFolderOptions options;
-  options.path = folder_path();
-  options.rows_per_file = job().output.rows_per_file;
-  options.fingerprint = fingerprint_;
-  options.sources = {job().input.path, job().task.schema};
-  options.corpus_folder = common_folder(find_corpus_files(job().input).files);
-  options.first_row = shard_.first;
-  options.restart = restart_ && !restart_->is_begun(fingerprint_);
-  if (job().output.format == OutputFormat::openai_batch) {
-    options.line = [model = std::filesystem::path(job().model.path).stem().string()](const Row& row) {
-      return openai_line(row, model, std::time(nullptr));
-    };
-    options.openai_errors = true;
-  }
-  if (const OutputFormat format = job().output.format; is_table(format)) {
-    options.ending = rows_ending(format);
-    options.writer = [format, columns = row_columns(job(), bench_.schema(), has_integer_ids(job().input))](
-                         OutputFile& target) { return write_table_rows(format, columns, target); };
-  }
-  return options;
-}
-
-std::optional<RunEnd> JobRun::open() {
-  if (!bench_.take_input()) return RunEnd{130, false, nullptr, "interrupted while reading standard input"};
-  corpus_ = bench_.corpus();
-  shard_ = choose_shard(settings_.shard == "auto" ? scheduled_shard(settings_.shards) : settings_.shard,
-                        *corpus_, job().engine.window);
-  if (shard_.count > 1) corpus_ = first_rows(std::move(corpus_), shard_.end);
-  if (!job().input.id.empty()) {
-    auto ids =
-        std::make_unique<RepeatedIds>(std::move(corpus_), job().input.duplicate_ids, job().output.path);
-    ids_ = ids.get();
-    corpus_ = std::move(ids);
-  }
-
-  check_output_apart(job());
-  check_reuse();
-  if (settings_.max_usd > 0 && job().cost.usd_per_hour <= 0)
-    refuse("--max-usd needs the price of an hour; set cost.usd_per_hour in the job");
-  fingerprint_ = job_fingerprint(job(), bench_.on_gpu(), shard_);
-  for (const char* part : {"model", "adapter"})
-    if (!model_before_.is_null() && model_before_.at(part) != fingerprint_.at(part))
-      fail_for_now("the files of the {} changed while sheaf opened them; rerun the same command", part);
-  open_folder();
-  if (folder_->finished()) return finished_before();
-  if (!folder_->notice().empty()) listener_.note(folder_->notice());
-  position_before_ = folder_->position();
-  if (position_before_ > shard_.first)
-    listener_.note(fmt::format("resuming after {} and {} in {}", counted(folder_->rows(), "row"),
-                               counted(folder_->rejects(), "reject"), folder_path()));
-  return std::nullopt;
-}
-
-/// Whether the folder holds this very run, which is to be taken as it is.
-bool JobRun::is_finished_here() const {
-  const std::string& out = job().output.path;
-  return settings_.take_finished && file_size(out + "/_SUCCESS") &&
-         read_manifest(out, "run the job again with --restart").fingerprint == fingerprint_;
-}
-
-void JobRun::open_folder() {
-  settle_restart(real_files(), job().output.path);
-  const std::string other = unfinished_restart(job().output.path);
-  if (settings_.restart && !is_finished_here()) {
-    restart_.emplace(real_files(), settle_path(job().output.path), settings_.keep_previous);
-    if (!other.empty() && !restart_->is_begun(fingerprint_))
-      listener_.note(fmt::format(
-          "{} held an unfinished restart with other settings or another corpus; this one replaces it",
-          other));
-  } else if (!other.empty()) {
-    listener_.note(fmt::format("{} holds a restart that is not finished; add --restart to resume it", other));
-  }
-  folder_.emplace(real_files(), folder_options());
-}
-
-RunEnd JobRun::finished_before() {
-  RunEnd end;
-  end.exit_code = folder_->rejects() > 0 ? 1 : 0;
-  end.was_finished = !restart_;
-  if (restart_)
-    restart_->swap();  // which the session that finished it did not come to
-  else
-    listener_.note(fmt::format("{} is already finished: {}, {}; use --restart to run it again",
-                               job().output.path, counted(folder_->rows(), "row"),
-                               counted(folder_->rejects(), "reject")));
-  const std::string path = job().output.path + "/report.json";
-  if (file_size(path)) end.report = read_report_file(path);
-  return end;
-}
-
-Report JobRun::describe_run() const {
-  Report about;
-  about.job = job().file;
-  about.model = job().model.path;
-  about.backend = engines_->describe();
-  about.method = job().method.name;
-  about.chat = bench_.chat().name;
-  about.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-  about.settings = fingerprint_.at("job");
-  about.changed_settings = changed_settings(about.settings);
-  Sha256 corpus;
-  for (const auto& [file, about_file] : fingerprint_.at("corpus").items()) corpus.add(about_file.dump());
-  about.corpus = job().input.path;
-  about.corpus_sha256 = corpus.hex();
-  about.limit = job().input.limit;
-  about.page_size = kPageSize;
-  about.kv_bytes_per_token = engines_->backend(0).kv_bytes_per_token();
-  about.usd_per_hour = job().cost.usd_per_hour;
-  about.devices = job().cost.devices;
-  for (size_t i = 0; i < engines_->size(); ++i) about.engines.push_back({engines_->name(i)});
-  return about;
-}
-
-void JobRun::wire() {
-  double open_seconds = 0;
-  {
-    const Stopwatch watch(open_seconds);
-    engines_.emplace(bench_, Engines::Use{.predict = true, .store = Engines::Use::Store::used},
-                     settings_.replace);
-  }
-  predicted_.resize(engines_->size());
-  count_.emplace(describe_run(), *folder_);
-  if (!count_->notice().empty()) listener_.note(count_->notice());
-  count_->start(open_seconds + bench_.open_seconds());
-  started_ = Clock::now();
-  used_before_ = process_use();
-  task_ = bench_.task(job());
-  if (!job().output.calibration.empty()) scales_ = read_confidence_file(job().output.calibration);
-  for (const std::string& notice : task_->notices()) listener_.note(notice);
-  const std::vector<Engine*> engines = engines_->pointers();
-  planner_.emplace(make_builder(job().method), bench_.limits({engines.begin(), engines.end()}));
-  corpus_->skip_to(position_before_);
-  pipeline_.emplace(*corpus_, *task_, *planner_, engines, job().engine.window);
-  open_answers();
-  pipeline_->on_window = [this](int64_t position) {
-    if (reuse_) reuse_->commit(position);
-    // Rows files end where windows do in any run, however often it was resumed.
-    folder_->commit(position, position % job().engine.window == 0);
-    count_->committed(pipeline_->stats());
-    most_rejects_.check(folder_->rejects(), position - shard_.first, folder_path());
-  };
-  pipeline_->on_step = [this](size_t engine, const EngineStats& stats) { count_step(engine, stats); };
-  pipeline_->on_failed = [this](size_t engine, const std::string& why) { lose_engine(engine, why); };
-  records_to_come_ = corpus_->records_expected();
-  if (records_to_come_) *records_to_come_ -= position_before_;
-}
-
-/// Before anything is written.
-void JobRun::check_reuse() const {
-  if (reused_run().empty()) return;
-  if (make_builder(job().method).scope == AnswerScope::prompt)
-    refuse(
-        "output.reuse: with method.stacking: joint an answer depends on the other records of its prompt; set "
-        "method.stacking: isolated, or leave output.reuse out");
-  if (!settings_.restart && settle_path(reused_run()) == settle_path(job().output.path))
-    refuse("output.reuse: {} is this run's own output.path; add --restart, or choose another output.path",
-           reused_run());
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(reused_run(), ignored))
-    refuse("output.reuse: the folder {} does not exist; name the output folder of a finished run",
-           reused_run());
-}
-
-/// Answers of an earlier run, and where those of this one go.
-void JobRun::open_answers() {
-  if (planner_->scope() == AnswerScope::prompt) return;
-  const nlohmann::ordered_json settings = answer_settings(job(), fingerprint_);
-  if (!reused_run().empty()) {
-    std::string trouble;
-    earlier_.emplace(settle_path(reused_run()), settings, trouble);
-    if (!trouble.empty()) {
-      listener_.note(fmt::format("output.reuse: {}: {}; every answer is decoded", reused_run(), trouble));
-      earlier_.reset();
-    }
-  }
-  answers_.emplace(real_files(), settle_path(folder_path()), position_before_, shard_.first);
-  reuse_.emplace(AnswerKeys(settings, job().method.temperature > 0), *answers_,
-                 earlier_ ? &*earlier_ : nullptr);
-  pipeline_->known = &*reuse_;
-}
-
-/// Stops the run as a signal would once a limit of the session is reached.
-void JobRun::check_limits() {
-  if (!limit_.empty()) return;
-  const double hours = std::chrono::duration<double, std::ratio<3600>>(Clock::now() - begun_).count();
-  const double usd = hours * job().cost.usd_per_hour * job().cost.devices;
-  if (settings_.max_hours > 0 && hours >= settings_.max_hours)
-    limit_ = fmt::format("stopped after {:.2g} hours (--max-hours)", hours);
-  else if (settings_.max_usd > 0 && usd >= settings_.max_usd)
-    limit_ = fmt::format("stopped after ${:.2f} (--max-usd)", usd);
-  else
-    return;
-  sheaf::interrupted = true;
-}
-
-void JobRun::lose_engine(size_t engine, const std::string& why) {
-  count_->lost(engine, why);
-  const int64_t left = count_->engines_left();
-  listener_.note(fmt::format("{} failed: {}; the run continues without it, on {}", engines_->name(engine),
-                             why, counted(left, "device")));
-}
-
-void JobRun::count_step(size_t engine, const EngineStats& stats) {
-  const PipelineStats done = pipeline_->stats();
-  check_limits();
-  count_->step(stats, done);
-  count_->step(engine, pipeline_->engine_stats(engine), engines_->backend(engine));
-  predicted_[engine] = engines_->predicted_seconds(engine);
-  if (predicted_[engine]) {
-    // A busy machine takes longer than its calibration knows of.
-    const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
-    const bool busy = !bench_.on_gpu() && disturbed(used_before_, process_use(), seconds, bench_.threads());
-    double predicted = 0;
-    for (const std::optional<double>& each : predicted_) predicted += each.value_or(0);
-    count_->predict(busy ? std::nullopt : std::optional(predicted), engines_->predicted_error());
-  }
-  if (!records_to_come_ && done.share_read.value_or(0) > 0)
-    listener_.guess(std::llround(static_cast<double>(done.rows_read) / *done.share_read) - position_before_);
-  listener_.step(
-      {done.decoded, done.rejects, stats.tokens(), job().cost.usd_per_hour * job().cost.devices / 3600});
-}
-
-bool JobRun::run() {
-  listener_.started(records_to_come_);
-  bool finished = false;
-  try {
-    finished = pipeline_->run(
-        [this](const Record& record, const Outcome& outcome) {
-          Row row = record_row(*task_, record, outcome, job().output);
-          if (scales_) scale_confidence(*scales_, row);
-          count_->row(record, row, outcome);
-          folder_->row(row);
-        },
-        [this](const Reject& reject) {
-          count_->reject(reject);
-          folder_->reject(reject);
-        });
-  } catch (...) {
-    listener_.ended();
-    try {
-      count_->save();
-    } catch (const std::exception&) {  // what stopped the run is the one to report
-    }
-    throw;
-  }
-  end_store();
-  count_->step(pipeline_->engine_stats(), pipeline_->stats());
-  for (size_t i = 0; i < engines_->size(); ++i)
-    count_->step(i, pipeline_->engine_stats(i), engines_->backend(i), true);
-  listener_.ended();
-  return finished;
-}
-
-/// What the store did, once all of it is done.
-void JobRun::end_store() {
-  DiskKvStore* store = engines_->store();
-  if (!store) return;
-  store->flush();
-  const KvStoreUse use = store->use();
-  count_->stored(use);
-  if (pipeline_->engine_stats().read_tokens + use.kept_tokens + use.unkept_tokens + use.dearer_tokens == 0 &&
-      pipeline_->stats().answers > 0)
-    listener_.note(
-        fmt::format("engine.kv_store: this run neither read nor kept anything: method.name {} does not share "
-                    "documents between prompts",
-                    job().method.name));
-  for (const std::string& notice : store->take_notices()) listener_.note(notice);
-}
-
-RunEnd JobRun::interrupted() {
-  count_->save();
-  const std::string resume = job().output.dated
-                                 ? fmt::format("add --set output.path={} to the command", job().output.path)
-                                 : "rerun the same command";
-  const int64_t ahead = pipeline_->stats().ahead;
-  const std::string more =
-      ahead > 0 ? fmt::format(" and the answers of {} more {}", ahead, plural("record", ahead)) : "";
-  const std::string kept = restart_ ? fmt::format("; {} is as it was", job().output.path) : "";
-  return {
-      130, false, nullptr,
-      fmt::format("{}; {}{} safe in {}{}; {} to resume", limit_.empty() ? "interrupted" : limit_,
-                  counted(folder_->rows(), "row"),
-                  more + (folder_->rows() == 1 && ahead == 0 ? " is" : " are"), folder_path(), kept, resume)};
-}
-
-/// A run that lost its whole corpus is no success.
-void JobRun::check_rows(const nlohmann::ordered_json& report) {
-  if (folder_->rows() > 0) return;
-  // A small corpus leaves some of many shards without a record, and bad records may lie together in one, or
-  // be told by the shard before it: that is no reason to stop the others.
-  const bool left_out = shard_.count > 1 && (folder_->rejects() > 0 || bench_.corpus()->count_records(1) > 0);
-  if (settings_.allow_empty || left_out) {
-    listener_.note(fmt::format("{}: the run has no rows{}", job().output.path,
-                               folder_->rejects() > 0 ? "; all its records were rejected" : ""));
-    return;
-  }
-  count_->save();
-  folder_->show_rejects();
-  check_not_lost(job().input.path, folder_->rejects(), folder_->rejects(), report.at("reject_reasons"),
-                 folder_path() + "/rejects.jsonl");
-}
-
-RunEnd JobRun::finish() {
-  if (earlier_ && pipeline_->stats().reused == 0 && folder_->rows() > 0)
-    listener_.note(fmt::format(
-        "output.reuse: no answer of {} could be taken: no document has the same prompt as in that run (the "
-        "instruction, the list of attributes or every document changed)",
-        reused_run()));
-  Job::Input now = job().input;
-  list_corpus(now);
-  if (corpus_fingerprint(now) != fingerprint_.at("corpus"))
-    refuse(
-        "{}: the corpus was changed during the run, so the rows match neither its old nor its new state; "
-        "start again with --restart, and do not change the corpus during the run",
-        job().input.path);
-  weights_.check();
-  nlohmann::ordered_json report = count_->report(pipeline_->stats());
-  check_rows(report);
-  if (ids_)
-    if (const std::string notice = ids_->notice(); !notice.empty()) listener_.note(notice);
-  if (answers_) answers_->finish(answer_settings(job(), fingerprint_));
-  folder_->finish(report.dump(2) + "\n", report_html(report));
-  if (restart_) restart_->swap();
-  return {folder_->rejects() > 0 ? 1 : 0, false, std::move(report), {}};
-}
 
 }  // namespace
 

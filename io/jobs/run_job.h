@@ -1,14 +1,36 @@
 #pragma once
 #include <functional>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <string>
+#include <optional>
 
 #include "core/engine/backend.h"
 #include "core/job/job.h"
-#include "io/jobs/run_listener.h"
 
 namespace sheaf {
+
+/// How far a run is. Counts are those of the session.
+struct RunState {
+  int64_t records = 0;
+  int64_t rejects = 0;
+  int64_t tokens = 0;  ///< computed
+  double usd_per_second = 0;
+};
+
+/// Who is told how a run goes. This one keeps it to itself.
+class RunListener {
+ public:
+  virtual ~RunListener() = default;
+  /// Something the user should know.
+  virtual void note(const std::string& /*text*/) {}
+  /// One of several runs begins.
+  virtual void heading(const std::string& /*text*/) {}
+  /// Decoding begins; `records` are to come, where that is known.
+  virtual void started(std::optional<int64_t> /*records*/) {}
+  /// Where the records to come are not known: how many it looks like.
+  virtual void guess(int64_t /*records*/) {}
+  virtual void step(const RunState& /*state*/) {}
+  virtual void ended() {}
+};
 
 /// How a job is run, beside what it says itself.
 struct RunSettings {
@@ -37,5 +59,9 @@ struct RunEnd {
 /// Runs a job as it is `asked` for into its output folder, or resumes it. Stops in order once `interrupted`
 /// (core/base/interrupted.h) is set.
 RunEnd run_job(const Job& asked, const RunSettings& settings, RunListener& listener);
+
+/// Runs a job whose output.path is a URI: in its local folder (output.work), with journal and resume as ever,
+/// and then publishes the finished run. run_job() calls it.
+RunEnd run_stored_job(const Job& asked, const RunSettings& settings, RunListener& listener);
 
 }  // namespace sheaf

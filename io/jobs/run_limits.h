@@ -1,15 +1,14 @@
 #pragma once
-#include <cstdint>
-#include <string>
 
 #include "core/task/record.h"
 #include "io/files/job_fingerprint.h"
 
 namespace sheaf {
 
-/// "2/8": the third of eight; empty: all of it. Windows are dealt out in runs, so that records which could
+/// "2/8": the third of eight; "auto": the part that the scheduler gave this process, of `shards` (0: as the
+/// scheduler says); empty: all of the corpus. Windows are dealt out in runs, so that records which could
 /// share a prompt stay together.
-Shard choose_shard(const std::string& text, Corpus& corpus, int32_t window);
+Shard choose_shard(const std::string& asked, int64_t shards, Corpus& corpus, int32_t window);
 
 /// "100" or "2.5%": how many rejects a job bears; empty: any number.
 class MostRejects {
@@ -21,8 +20,8 @@ class MostRejects {
 
  private:
   std::string text_;
+  bool percent_;
   double most_ = 0;
-  bool percent_ = false;
 };
 
 }  // namespace sheaf

@@ -1,7 +1,4 @@
-#include "io/jobs/show_job.h"
-
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "core/base/error.h"
@@ -9,6 +6,7 @@
 #include "core/report/row_sample.h"
 #include "core/text/spelling.h"
 #include "io/files/predictions.h"
+#include "io/jobs/finished_run.h"
 #include "io/run_folder/read_rows.h"
 
 namespace sheaf {
@@ -29,7 +27,7 @@ class RowFilter {
       refuse("--where {}: write it as attribute=value or attribute=null", shorten_text(settings.where, 60));
     attribute_ = settings.where.substr(0, equals);
     value_ = settings.where.substr(equals + 1);
-    check_attribute(schema);
+    check_attribute("--where", attribute_, schema, category_);
   }
 
   bool takes(const ExtractedValues& row) const {
@@ -43,17 +41,6 @@ class RowFilter {
   }
 
  private:
-  void check_attribute(const Schema& schema) const {
-    std::vector<std::string> names;
-    for (const Category& category : schema.categories)
-      if (category_.empty() || category.name == category_)
-        for (const Attribute& attribute : category.attributes)
-          if (std::ranges::find(names, attribute.name) == names.end()) names.push_back(attribute.name);
-    if (std::ranges::find(names, attribute_) == names.end())
-      refuse("--where: the schema has no attribute \"{}\"{}", shorten_text(attribute_, 60),
-             suggest_spelling(attribute_, names));
-  }
-
   std::string category_, attribute_, value_;
 };
 

@@ -1,13 +1,11 @@
-#include "io/jobs/stored_run.h"
-
 #include <fnmatch.h>
 
 #include "core/base/error.h"
-#include "core/text/spelling.h"
 #include "io/base/file_layer.h"
+#include "io/base/paths.h"
 #include "io/base/sha256.h"
-#include "io/base/user_cache.h"
-#include "io/files/store_place.h"
+#include "io/files/job_paths.h"
+#include "io/jobs/run_job.h"
 #include "io/run_folder/check_run.h"
 #include "io/run_folder/output_place.h"
 #include "io/run_folder/publish.h"
@@ -37,8 +35,7 @@ void check_apart(const Job& job, const std::string& out) {
     refuse("output.path: {} is inside the corpus ({}); choose a folder outside it", out, input.name());
 }
 
-}  // namespace
-
+/// The local folder of a job whose output.path is a URI.
 std::string work_folder(const Job& job) {
   if (!job.output.work.empty()) return job.output.work;
   const std::string cache = user_cache();
@@ -52,6 +49,8 @@ std::string work_folder(const Job& job) {
   for (char& c : last) c = fits_folder(c) ? c : '-';
   return fmt::format("{}/runs/{}-{}", cache, last, sha256(name).substr(0, 12));
 }
+
+}  // namespace
 
 RunEnd run_stored_job(const Job& asked, const RunSettings& settings, RunListener& listener) {
   if (settings.keep_previous)

@@ -5,19 +5,16 @@
 #include <set>
 #include <unordered_map>
 
-#include "core/base/error.h"
 #include "core/base/interrupted.h"
 #include "core/methods/method.h"
 #include "core/plan/training_prompt.h"
-#include "core/task/unknown_names.h"
-#include "core/task/write_value.h"
+#include "core/task/gold.h"
 #include "core/text/spelling.h"
 #include "io/base/mapped_file.h"
 #include "io/base/named_output.h"
 #include "io/base/table_cells.h"
 #include "io/base/table_writer.h"
-#include "io/corpus/corpus_files.h"
-#include "io/datasets/dataset.h"
+#include "io/corpus/corpus.h"
 #include "io/datasets/gold.h"
 #include "io/files/predictions.h"
 #include "io/run_folder/output_place.h"
@@ -163,20 +160,20 @@ class TrainDataFile {
 
 class TrainDataJob {
  public:
-  /// `schema`: with its spans, which the bench's has no longer.
-  TrainDataJob(Workbench& bench, const TrainDataSettings& settings, const Schema& schema)
-      : bench_(bench),
+  /// `schema`: with its spans, which the opened job's has no longer.
+  TrainDataJob(OpenedJob& opened, const TrainDataSettings& settings, const Schema& schema)
+      : opened_(opened),
         settings_(settings),
         schema_(schema),
-        job_(one_prompt_per_record(bench.job())),
-        task_(bench.task(job_)),
-        planner_(make_builder(job_.method), {bench.model().config.context, job_.method.prompt_tokens,
+        job_(one_prompt_per_record(opened.job())),
+        task_(opened.task(job_)),
+        planner_(make_builder(job_.method), {opened.model().config.context, job_.method.prompt_tokens,
                                              [](const Stack&) { return true; }}),
         gold_(find_gold(job_, settings)),
         file_(settings.to, about()) {}
 
   TrainDataEnd run() {
-    const auto corpus = bench_.corpus();
+    const auto corpus = opened_.corpus();
     std::vector<Record> window;
     while (auto next = corpus->next()) {
       if (interrupted) return end_;
@@ -206,7 +203,7 @@ class TrainDataJob {
     const Job::Method& method = job_.method;
     return ordered_json{{"version", 1},
                         {"model", job_.model.path},
-                        {"chat", bench_.chat().name},
+                        {"chat", opened_.chat().name},
                         {"method", method.name},
                         {"values", word_of(method.values)},
                         {"stacking", word_of(method.stacking)},
@@ -287,7 +284,7 @@ class TrainDataJob {
       reject_at(records[static_cast<size_t>(record)].place, reason);
     std::set<int32_t> learned;
     for (const Stack& stack : plan.stacks) {
-      const auto prompt = make_training_prompt(stack, bench_.stop_rules(), [&](const Slot& slot) {
+      const auto prompt = make_training_prompt(stack, opened_.stop_rules(), [&](const Slot& slot) {
         const auto& of_record = answers[static_cast<size_t>(slot.record)];
         return of_record.empty() ? std::nullopt : of_record[static_cast<size_t>(slot.question)];
       });
@@ -304,7 +301,7 @@ class TrainDataJob {
     records.clear();
   }
 
-  Workbench& bench_;
+  OpenedJob& opened_;
   const TrainDataSettings& settings_;
   const Schema& schema_;
   const Job job_;
@@ -320,17 +317,17 @@ class TrainDataJob {
 
 }  // namespace
 
-TrainDataEnd write_train_data(Workbench& bench, const TrainDataSettings& settings) {
-  const Job& job = bench.job();
+TrainDataEnd write_train_data(OpenedJob& opened, const TrainDataSettings& settings) {
+  const Job& job = opened.job();
   if (job.input.path == "-")
     refuse("{}: training data cannot be made from standard input; name a file", job.file);
   std::vector<std::string> read = paths_read(job);
   read.insert(read.end(), {settings.gold, settings.rows});
   for (const std::string& file : find_corpus_files(job.input).files) read.push_back(file);
   check_not_read(settings.to, read);
-  const Schema schema = bench.schema();
-  bench.free_answers();
-  return TrainDataJob(bench, settings, schema).run();
+  const Schema schema = opened.schema();
+  opened.free_answers();
+  return TrainDataJob(opened, settings, schema).run();
 }
 
 }  // namespace sheaf

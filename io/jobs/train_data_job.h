@@ -3,8 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "io/jobs/run_listener.h"
-#include "io/jobs/workbench.h"
+#include "io/jobs/opened_job.h"
 
 namespace sheaf {
 
@@ -28,6 +27,6 @@ struct TrainDataEnd {
 
 /// Writes the prompts of a job with their right answers: what the model reads and writes when the job is
 /// decoded, and what each token sees then.
-TrainDataEnd write_train_data(Workbench& bench, const TrainDataSettings& settings);
+TrainDataEnd write_train_data(OpenedJob& opened, const TrainDataSettings& settings);
 
 }  // namespace sheaf

@@ -1,13 +1,10 @@
 #include "io/jobs/verify_job.h"
 
-#include <fmt/format.h>
-#include <map>
-
 #include "core/base/error.h"
 #include "core/methods/method.h"
 #include "core/plan/pipeline.h"
 #include "core/task/record_row.h"
-#include "core/task/value.h"
+#include "core/text/utf8.h"
 #include "io/jobs/engines.h"
 
 namespace sheaf {
@@ -29,7 +26,7 @@ struct DecodedRecord {
   std::vector<Compared> answers;
 };
 
-struct Decoded {
+struct DecodedJob {
   std::map<std::pair<std::string, int64_t>, DecodedRecord> records;  // by file and row
   int64_t rejects = 0;
   bool kept_rounded = false;  ///< keys and values that a later run reads in 8 bits
@@ -40,22 +37,22 @@ std::string value_text(const RowValue& value) {
   return std::visit([](const auto& held) { return nlohmann::json(held).dump(); }, value);
 }
 
-std::string question_name(const Workbench& bench, const Record& record, size_t question, size_t answers) {
-  if (bench.job().task.kind == TaskKind::ask) return record.questions[question].text;
-  if (bench.job().task.kind == TaskKind::chat) return record.dialog.turns.back();
-  const Category* category = bench.schema().find(record.category);
+std::string question_name(const OpenedJob& opened, const Record& record, size_t question, size_t answers) {
+  if (opened.job().task.kind == TaskKind::ask) return record.questions[question].text;
+  if (opened.job().task.kind == TaskKind::chat) return record.dialog.turns.back();
+  const Category* category = opened.schema().find(record.category);
   return answers == category->attributes.size() ? category->attributes[question].name : "the whole object";
 }
 
-std::vector<Compared> by_token(const Workbench& bench, const Record& record,
+std::vector<Compared> by_token(const OpenedJob& opened, const Record& record,
                                const std::vector<Answer>& answers) {
   std::vector<Compared> all;
   for (size_t i = 0; i < answers.size(); ++i)
-    all.push_back({question_name(bench, record, i, answers.size()),
+    all.push_back({question_name(opened, record, i, answers.size()),
                    answers[i].tokens,
                    answers[i].ending,
                    {},
-                   valid_utf8(bench.tokenizer().decode(answers[i].tokens))});
+                   valid_utf8(opened.tokenizer().decode(answers[i].tokens))});
   return all;
 }
 
@@ -74,25 +71,24 @@ std::vector<Compared> by_value(const Record& record, const Row& row) {
   return all;
 }
 
-Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool values, std::string_view what,
-               Engines::Use::Store store, RunListener& listener) {
-  Engines made(bench, {.speculate = job.method.speculate.any(), .store = store});
-  const std::vector<Engine*> engines = made.pointers();
-  const auto task = bench.task(job);
-  Planner planner(builder, bench.limits({engines.begin(), engines.end()}));
-  const auto corpus = bench.corpus();
-  Pipeline pipeline(*corpus, *task, planner, engines, job.engine.window);
+DecodedJob decode(OpenedJob& opened, const Job& job, const Builder& builder, bool values,
+                  std::string_view what, Engines::Use::Store store, RunListener& listener) {
+  Engines made(opened, {.speculate = job.method.speculate.any(), .store = store});
+  const auto task = opened.task(job);
+  Planner planner(builder, opened.limits(made.pointers()));
+  const auto corpus = opened.corpus();
+  Pipeline pipeline(*corpus, *task, planner, made.pointers(), job.engine.window);
   listener.started(std::nullopt);
   pipeline.on_step = [&](size_t, const EngineStats& stats) {
     listener.step({pipeline.stats().decoded, pipeline.stats().rejects, stats.tokens(), 0});
   };
-  Decoded decoded;
+  DecodedJob decoded;
   decoded.finished = pipeline.run(
       [&](const Record& record, const Outcome& outcome) {
         decoded.records.emplace(
             std::pair(record.place.file, record.place.row),
             DecodedRecord{record.id, values ? by_value(record, record_row(*task, record, outcome, job.output))
-                                            : by_token(bench, record, outcome.answers)});
+                                            : by_token(opened, record, outcome.answers)});
       },
       [&](const Reject& reject) { decoded.rejects += reject.records; });
   listener.ended();
@@ -125,8 +121,8 @@ void compare(const DecodedRecord& one, const DecodedRecord& other, VerifyEnd& en
 
 }  // namespace
 
-VerifyEnd verify_job(Workbench& bench, RunListener& listener) {
-  const Job& job = bench.job();
+VerifyEnd verify_job(OpenedJob& opened, RunListener& listener) {
+  const Job& job = opened.job();
   const Method& method = find_method(job.method.name);
   const bool values = !method.verified_as.empty();
   Job alone = job;
@@ -138,15 +134,15 @@ VerifyEnd verify_job(Workbench& bench, RunListener& listener) {
   VerifyEnd end;
   using Use = Engines::Use;
   const auto decode_packed = [&] {
-    return decode(bench, job, make_builder(job.method), values, method.name, Use::Store::used, listener);
+    return decode(opened, job, make_builder(job.method), values, method.name, Use::Store::used, listener);
   };
-  Decoded packed = decode_packed();
+  DecodedJob packed = decode_packed();
   // The run that keeps keys and values in 8 bits uses them as it computed them. What they cost shows in the
   // next one.
   if (packed.finished && packed.kept_rounded) packed = decode_packed();
   if (!packed.finished) return end;
-  const Decoded separate = decode(bench, alone, make_separate_builder(alone.method), values, method.baseline,
-                                  Use::Store::none, listener);
+  const DecodedJob separate = decode(opened, alone, make_separate_builder(alone.method), values,
+                                     method.baseline, Use::Store::none, listener);
   if (!separate.finished) return end;
   end.finished = true;
   for (const auto& [place, one] : packed.records)

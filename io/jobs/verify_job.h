@@ -1,10 +1,9 @@
 #pragma once
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "io/jobs/run_listener.h"
-#include "io/jobs/workbench.h"
+#include "io/jobs/opened_job.h"
+#include "io/jobs/run_job.h"
 
 namespace sheaf {
 
@@ -25,6 +24,6 @@ struct VerifyEnd {
 
 /// Decodes the job's rows as its method does and as its baseline does, and compares: token for token, or
 /// where the method words its prompts in another way than the baseline, value for value.
-VerifyEnd verify_job(Workbench& bench, RunListener& listener);
+VerifyEnd verify_job(OpenedJob& opened, RunListener& listener);
 
 }  // namespace sheaf

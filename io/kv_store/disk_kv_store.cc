@@ -1,6 +1,5 @@
 #include "io/kv_store/disk_kv_store.h"
 
-#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <fmt/format.h>
@@ -15,15 +14,6 @@ constexpr int64_t kMeasured = int64_t{64} << 20;  // bytes that tell the disk's 
 constexpr double kSlowDisk = 5e8;                 // bytes a second
 constexpr int64_t kTried = int64_t{256} << 20;    // most bytes that are read to measure it
 constexpr size_t kMostNotices = 3;
-
-std::string_view bytes_of(const void* data, size_t size) {
-  return {static_cast<const char*>(data), size};
-}
-
-template <class Number>
-std::string_view number_bytes(const Number& number) {
-  return bytes_of(&number, sizeof number);
-}
 
 }  // namespace
 
@@ -83,11 +73,12 @@ DiskKvStore::~DiskKvStore() {
 
 KvKey DiskKvStore::key(const Segment& segment, std::span<const KvKey> seen, int32_t page_size) const {
   Sha256 sum = base_;
-  sum.add(number_bytes(page_size)).add(number_bytes(segment.first_position));
-  sum.add(number_bytes(seen.size()));
+  sum.add_raw(page_size).add_raw(segment.first_position).add_raw(seen.size());
   for (size_t i = 0; i < seen.size(); ++i)
-    sum.add(bytes_of(seen[i].data(), seen[i].size())).add(segment.sees[i].abreast ? "abreast" : "whole");
-  sum.add(bytes_of(segment.tokens.data(), segment.tokens.size() * sizeof(TokenId)));
+    sum.add_raw(seen[i]).add(segment.sees[i].abreast ? "abreast" : "whole");
+  const std::string_view tokens(reinterpret_cast<const char*>(segment.tokens.data()),
+                                segment.tokens.size() * sizeof(TokenId));
+  sum.add(tokens);
   return sum.digest();
 }
 

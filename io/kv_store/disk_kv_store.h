@@ -1,14 +1,10 @@
 #pragma once
-#include <atomic>
 #include <condition_variable>
 #include <deque>
-#include <functional>
 #include <list>
 #include <map>
 #include <mutex>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "io/base/sha256.h"
 #include "io/kv_store/kv_folder.h"

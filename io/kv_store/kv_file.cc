@@ -1,13 +1,13 @@
 #include "io/kv_store/kv_file.h"
 
 #include <algorithm>
-#include <array>
+#include <arrow/util/hashing.h>  // brings xxHash, whose version in Arrow every build has
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
-#include <vector>
 
 #include "core/text/printable.h"
 #include "io/base/descriptor.h"
@@ -16,54 +16,32 @@ namespace sheaf {
 namespace {
 
 constexpr std::string_view kMagic = "sheafkv2", kOldMagic = "sheafkv1";
-constexpr size_t kHeadSumAt = 8, kBytesAt = 24, kSumAt = 32, kKeyAt = 48, kTokensAt = 80, kTextAt = 88;
 
-using Head = std::array<std::byte, kKvHeadBytes>;
+static_assert(std::endian::native == std::endian::little, "heads are written as they lie in memory");
 
-void put(Head& head, size_t at, uint64_t number) {
-  for (size_t i = 0; i < 8; ++i) head[at + i] = static_cast<std::byte>(number >> (8 * i));
-}
+struct Head {
+  std::array<char, 8> magic;
+  KvSum head_sum;  ///< of all that follows it in the head
+  int64_t bytes;
+  KvSum sum;
+  KvKey key;
+  int64_t tokens;
+  std::array<char, 4008> texts;
+};
+static_assert(sizeof(Head) == kKvHeadBytes);
 
-uint64_t take(const Head& head, size_t at) {
-  uint64_t number = 0;
-  for (size_t i = 0; i < 8; ++i) number |= std::to_integer<uint64_t>(head[at + i]) << (8 * i);
-  return number;
-}
-
-void put(Head& head, size_t at, const ByteSum::Result& sum) {
-  std::ranges::copy(sum, head.begin() + static_cast<ptrdiff_t>(at));
-}
-
-ByteSum::Result take_sum(const Head& head, size_t at) {
-  ByteSum::Result sum;
-  std::copy_n(head.begin() + static_cast<ptrdiff_t>(at), sum.size(), sum.begin());
-  return sum;
-}
-
-ByteSum::Result sum_head(const Head& head) {
-  return sum_bytes(std::span(head).subspan(kBytesAt));
+KvSum sum_head(const Head& head) {
+  return sum_bytes(std::as_bytes(std::span(&head, 1)).subspan(offsetof(Head, bytes)));
 }
 
 bool begins_with(const Head& head, std::string_view magic) {
-  return std::memcmp(head.data(), magic.data(), magic.size()) == 0;
+  return std::string_view(head.magic.data(), head.magic.size()) == magic;
 }
 
-/// The lines of text in the head, fit for a terminal.
-std::vector<std::string> texts_of(const Head& head) {
-  const auto* text = reinterpret_cast<const char*>(head.data()) + kTextAt;
-  std::vector<std::string> lines(1);
-  for (const char* end = text + (kKvHeadBytes - kTextAt); text < end && *text != '\0'; ++text)
-    if (*text == '\n')
-      lines.emplace_back();
-    else
-      lines.back() += *text;
-  for (std::string& line : lines) line = printable_line(line);
-  lines.resize(4);
-  return lines;
-}
-
-std::span<const char> chars(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+KvSum kv_sum(XXH128_hash_t hash) {
+  XXH128_canonical_t canonical;  // bytes in one order, whatever the machine's
+  XXH128_canonicalFromHash(&canonical, hash);
+  return std::bit_cast<KvSum>(canonical);
 }
 
 /// After reading fewer bytes than there should be.
@@ -77,17 +55,14 @@ struct OpenKv : ReadKv {
 };
 
 KvFileHead read_head(const Head& head) {
-  KvFileHead read;
-  read.bytes = static_cast<int64_t>(take(head, kBytesAt));
-  read.sum = take_sum(head, kSumAt);
-  std::memcpy(read.key.data(), head.data() + kKeyAt, read.key.size());
-  read.tokens = static_cast<int64_t>(take(head, kTokensAt));
-  std::vector<std::string> texts = texts_of(head);
-  read.model = std::move(texts[0]);
-  read.kind = std::move(texts[1]);
-  read.role = std::move(texts[2]);
-  read.state = std::move(texts[3]);
-  return read;
+  std::string_view texts(head.texts.data(), head.texts.size());
+  texts = texts.substr(0, texts.find('\0'));
+  const auto take_line = [&] {
+    const std::string_view line = texts.substr(0, texts.find('\n'));
+    texts.remove_prefix(std::min(line.size() + 1, texts.size()));
+    return printable_line(line);
+  };
+  return {head.key, head.bytes, head.sum, head.tokens, take_line(), take_line(), take_line(), take_line()};
 }
 
 /// The head is there only where it and the size of the file are right.
@@ -99,26 +74,30 @@ OpenKv open_kv(const std::string& path) {
     return open;
   }
   Head head;
-  const int64_t count = read_at(open.file.number(), 0, reinterpret_cast<char*>(head.data()), kKvHeadBytes);
+  const int64_t count = read_at(open.file.number(), 0, reinterpret_cast<char*>(&head), kKvHeadBytes);
   if (count >= std::ssize(kOldMagic) && begins_with(head, kOldMagic)) {
     mark_damaged(open, "an earlier version of sheaf wrote it");
   } else if (count < kKvHeadBytes) {
     unread(open, count);
   } else if (!begins_with(head, kMagic)) {
     mark_damaged(open, "this is not a file of keys and values, or a later version of sheaf wrote it");
-  } else if (take_sum(head, kHeadSumAt) != sum_head(head)) {
+  } else if (head.head_sum != sum_head(head)) {
     mark_damaged(open, "its head is damaged");
-  } else if (KvFileHead read = read_head(head); about.st_size - kKvHeadBytes < read.bytes) {
+  } else if (about.st_size - kKvHeadBytes < head.bytes) {
     mark_damaged(open, "it was cut short");
-  } else if (about.st_size - kKvHeadBytes > read.bytes) {
-    mark_damaged(open, fmt::format("it has {} bytes, not {}", about.st_size, kKvHeadBytes + read.bytes));
+  } else if (about.st_size - kKvHeadBytes > head.bytes) {
+    mark_damaged(open, fmt::format("it has {} bytes, not {}", about.st_size, kKvHeadBytes + head.bytes));
   } else {
-    open.head = std::move(read);
+    open.head = read_head(head);
   }
   return open;
 }
 
 }  // namespace
+
+KvSum sum_bytes(std::span<const std::byte> bytes) {
+  return kv_sum(XXH3_128bits(bytes.data(), bytes.size()));
+}
 
 void mark_damaged(ReadKv& read, std::string why) {
   read.trouble = std::move(why);
@@ -126,24 +105,17 @@ void mark_damaged(ReadKv& read, std::string why) {
 }
 
 std::string key_text(const KvKey& key) {
-  std::string text;
-  for (const uint8_t byte : key) text += fmt::format("{:02x}", byte);
-  return text;
+  return fmt::format("{:02x}", fmt::join(key, ""));
 }
 
 void write_kv_file(OutputFile& file, const KvFileHead& about, std::span<const std::byte> bytes) {
-  Head head{};
-  std::memcpy(head.data(), kMagic.data(), kMagic.size());
-  put(head, kBytesAt, bytes.size());
-  put(head, kSumAt, sum_bytes(bytes));
-  std::memcpy(head.data() + kKeyAt, about.key.data(), about.key.size());
-  put(head, kTokensAt, static_cast<uint64_t>(about.tokens));
-  const std::string text =
-      fmt::format("{:.200}\n{:.200}\n{:.200}\n{:.200}\n", about.model, about.kind, about.role, about.state);
-  std::memcpy(head.data() + kTextAt, text.data(), text.size());
-  put(head, kHeadSumAt, sum_head(head));
-  for (const std::span<const std::byte> part : {std::span<const std::byte>(head), bytes})
-    file.append({chars(part).data(), part.size()});
+  Head head{{}, {}, std::ssize(bytes), sum_bytes(bytes), about.key, about.tokens, {}};
+  kMagic.copy(head.magic.data(), head.magic.size());
+  fmt::format("{:.200}\n{:.200}\n{:.200}\n{:.200}\n", about.model, about.kind, about.role, about.state)
+      .copy(head.texts.data(), head.texts.size());
+  head.head_sum = sum_head(head);
+  file.append({reinterpret_cast<const char*>(&head), sizeof head});
+  file.append({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 ReadKv read_kv_head(const std::string& path) {
@@ -169,19 +141,19 @@ ReadKv read_kv_file(const std::string& path, const KvKey& key, std::span<std::by
 ReadKv verify_kv_file(const std::string& path) {
   OpenKv open = open_kv(path);
   if (!open.head) return open;
-  std::vector<std::byte> piece(int64_t{1} << 22);
-  ByteSum sum;
+  std::string piece(1 << 22, '\0');
+  XXH3_state_t sum;
+  XXH3_128bits_reset(&sum);
   for (int64_t at = 0; at < open.head->bytes; at += std::ssize(piece)) {
     const int64_t wanted = std::min(std::ssize(piece), open.head->bytes - at);
-    const int64_t count =
-        read_at(open.file.number(), kKvHeadBytes + at, reinterpret_cast<char*>(piece.data()), wanted);
+    const int64_t count = read_at(open.file.number(), kKvHeadBytes + at, piece.data(), wanted);
     if (count < wanted) {
       unread(open, count);
       return open;
     }
-    sum.add(std::span(piece).first(static_cast<size_t>(wanted)));
+    XXH3_128bits_update(&sum, piece.data(), static_cast<size_t>(wanted));
   }
-  if (sum.result() != open.head->sum) mark_damaged(open, "its bytes are damaged");
+  if (kv_sum(XXH3_128bits_digest(&sum)) != open.head->sum) mark_damaged(open, "its bytes are damaged");
   return open;
 }
 

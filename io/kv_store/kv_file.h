@@ -1,13 +1,5 @@
 #pragma once
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-
 #include "core/engine/kv_store.h"
-#include "io/base/byte_sum.h"
 #include "io/base/file_layer.h"
 
 namespace sheaf {
@@ -21,16 +13,21 @@ namespace sheaf {
 
 constexpr int64_t kKvHeadBytes = 4096;
 
+/// XXH3 in 128 bits, which finds damage at the speed of memory. No protection against a forger, for which
+/// there is Sha256.
+using KvSum = std::array<std::byte, 16>;
+KvSum sum_bytes(std::span<const std::byte> bytes);
+
 /// What a file says of itself.
 struct KvFileHead {
   KvKey key{};
-  int64_t bytes = 0;      ///< behind the head
-  ByteSum::Result sum{};  ///< of the bytes behind the head
-  int64_t tokens = 0;     ///< of the segment
-  std::string model;      ///< for people: the name of its file
-  std::string kind;       ///< Backend::kv_kind(), and the bits that are kept
-  std::string role;       ///< of the segment
-  std::string state;      ///< differs where the files of the model or its adapter do, or sheaf's version
+  int64_t bytes = 0;   ///< behind the head
+  KvSum sum{};         ///< of the bytes behind the head
+  int64_t tokens = 0;  ///< of the segment
+  std::string model;   ///< for people: the name of its file
+  std::string kind;    ///< Backend::kv_kind(), and the bits that are kept
+  std::string role;    ///< of the segment
+  std::string state;   ///< differs where the files of the model or its adapter do, or sheaf's version
 };
 
 std::string key_text(const KvKey& key);
@@ -41,7 +38,7 @@ void write_kv_file(OutputFile& file, const KvFileHead& head, std::span<const std
 struct ReadKv {
   std::optional<KvFileHead> head;
   std::string trouble;   ///< empty: nothing
-  bool damaged = false;  ///< it will never be of use; otherwise it may be readable another time
+  bool damaged = false;  ///< of no use for good; false: perhaps readable another time
 };
 
 void mark_damaged(ReadKv& read, std::string why);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <fmt/format.h>
+#include <chrono>
+#include <map>
 #include <random>
+#include <tuple>
 
 #include "core/base/error.h"
 #include "core/base/random_stream.h"
@@ -14,10 +16,43 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr size_t kHexDigits = 64;  // of a key
+constexpr std::string_view kKept = ".kv", kStaged = ".kv.", kStagedEnd = ".part";
 constexpr const char* kMarker = "sheaf-kv-store";
 constexpr const char* kSpeed = "speed";
 constexpr std::string_view kVersion = "1\n";
 constexpr auto kAbandoned = std::chrono::hours(1);  // for so long no file is being written
+
+bool is_hex(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+KvOwn kind_by_name(std::string_view folder, std::string_view name) {
+  if (name.size() <= kHexDigits || !name.starts_with(folder) || !is_hex(name.substr(0, kHexDigits)))
+    return KvOwn::no;
+  const std::string_view ending = name.substr(kHexDigits);
+  if (ending == kKept) return KvOwn::kept;
+  const bool staged = ending.starts_with(kStaged) && ending.ends_with(kStagedEnd) &&
+                      ending.size() > kStaged.size() + kStagedEnd.size();
+  return staged ? KvOwn::staged : KvOwn::no;
+}
+
+bool is_own_folder_name(const std::string& name) {
+  return name.size() == 2 && is_hex(name);
+}
+
+/// Whether a store may have such a folder, directly below its own.
+bool is_own_folder(const fs::path& path) {
+  std::error_code gone;
+  return is_own_folder_name(path.filename().string()) &&
+         fs::symlink_status(path, gone).type() == fs::file_type::directory;
+}
+
+/// Whether it is a regular file, and not a link to one.
+bool is_plain(const fs::path& path) {
+  std::error_code gone;
+  return fs::symlink_status(path, gone).type() == fs::file_type::regular;
+}
 
 void check_version(const std::string& path, const std::string& place) {
   const std::string found = read_whole(path + "/" + kMarker, 64).value_or("");
@@ -65,19 +100,35 @@ void each_file(const std::string& folder, KvOwn kind, Visit&& visit) {
   }
 }
 
-/// Whether it is a regular file, and not a link to one.
-bool is_plain(const std::string& path) {
-  std::error_code gone;
-  return fs::symlink_status(path, gone).type() == fs::file_type::regular;
-}
-
 int64_t bytes_of(const std::vector<KvFolder::Entry>& entries) {
   int64_t sum = 0;
   for (const KvFolder::Entry& entry : entries) sum += entry.bytes;
   return sum;
 }
 
+void add(KvTotals& totals, const KvTotals& more) {
+  totals.segments += more.segments;
+  totals.tokens += more.tokens;
+  totals.bytes += more.bytes;
+}
+
+void set_titles(std::vector<KvContents>& contents) {
+  for (KvContents& each : contents) {
+    each.title = fmt::format("{} ({})", each.model, each.kind);
+    const bool alone = std::ranges::count_if(contents, [&](const KvContents& other) {
+                         return other.model == each.model && other.kind == each.kind;
+                       }) == 1;
+    if (!alone && !each.state.empty()) each.title += ", state " + each.state;
+  }
+}
+
 }  // namespace
+
+KvOwn own_kind(const fs::path& path) {
+  const fs::path folder = path.parent_path();
+  if (!is_own_folder(folder) || !is_plain(path)) return KvOwn::no;
+  return kind_by_name(folder.filename().string(), path.filename().string());
+}
 
 KvFolder KvFolder::open(const std::string& path, const std::string& place) {
   std::error_code error;
@@ -111,10 +162,6 @@ std::vector<KvFolder::Entry> KvFolder::list(KvOwn kind) const {
     if (!error) entries.push_back(std::move(entry));
   });
   return entries;
-}
-
-std::vector<KvFolder::Entry> KvFolder::list() const {
-  return list(KvOwn::kept);
 }
 
 int64_t KvFolder::bytes() const {
@@ -203,6 +250,47 @@ KvFolder::Pruned KvFolder::prune(int64_t most) const {
     pruned.bytes += entry.bytes;
   }
   return pruned;
+}
+
+KvListing list_contents(const KvFolder& folder, bool whole) {
+  KvListing listing;
+  std::map<std::tuple<std::string, std::string, std::string>, KvContents> found;
+  for (const KvFolder::Entry& entry : folder.list()) {
+    ReadKv read = whole ? verify_kv_file(entry.path) : read_kv_head(entry.path);
+    if (read.head && read.trouble.empty() &&
+        std::filesystem::path(entry.path).stem().string() != key_text(read.head->key))
+      mark_damaged(read, "it holds other keys and values than its name says");
+    if (!read.trouble.empty()) {
+      if (own_kind(entry.path) == KvOwn::kept)
+        listing.troubles.push_back({entry.path, read.trouble, read.damaged});
+      continue;
+    }
+    KvContents& same = found[{read.head->model, read.head->kind, read.head->state}];
+    std::tie(same.model, same.kind, same.state) =
+        std::tie(read.head->model, read.head->kind, read.head->state);
+    same.used = same.segments == 0 ? entry.used : std::max(same.used, entry.used);
+    add(same, {1, read.head->tokens, entry.bytes});
+  }
+  for (auto& [_, contents] : found) {
+    add(listing.total, contents);
+    listing.contents.push_back(std::move(contents));
+  }
+  set_titles(listing.contents);
+  std::ranges::sort(listing.contents, std::greater(), &KvContents::used);
+  std::ranges::sort(listing.troubles, {}, &KvTrouble::path);
+  return listing;
+}
+
+int64_t remove_damaged(KvListing& listing) {
+  int64_t left = std::ssize(listing.troubles);
+  for (KvTrouble& each : listing.troubles) {
+    if (!each.damaged) continue;
+    std::error_code error;
+    const bool removed = std::filesystem::remove(each.path, error) && !error;
+    each.trouble += removed ? "; removed" : "; it cannot be removed: " + error.message();
+    left -= removed;
+  }
+  return left;
 }
 
 }  // namespace sheaf

@@ -1,14 +1,20 @@
 #pragma once
-#include <chrono>
-#include <cstdint>
 #include <filesystem>
-#include <string>
-#include <vector>
 
 #include "io/kv_store/kv_file.h"
-#include "io/kv_store/kv_own.h"
 
 namespace sheaf {
+
+/// What a file in the folder of a store is to the store, which never touches what is not its own.
+enum class KvOwn {
+  no,
+  kept,   ///< ab/ab….kv, the file of a key: its 64 hex digits in a folder named by the first two
+  staged  ///< ab/ab….kv.….part, a file that is being written or was left behind
+};
+
+/// By the name, and by what is there: a link, or anything else but a regular file, is not the store's own,
+/// and neither is a file that is not there, or one in a folder that is a link. `path`: FOLDER/ab/NAME.
+KvOwn own_kind(const std::filesystem::path& path);
 
 /// The files of a store of keys and values. Several processes may add and prune at once: a file appears
 /// whole, under the name of its key, and may go at any time; whoever has it open reads on. What else lies in
@@ -26,7 +32,7 @@ class KvFolder {
     int64_t bytes = 0;
     std::filesystem::file_time_type used;  ///< last written or read
   };
-  std::vector<Entry> list() const;
+  std::vector<Entry> list(KvOwn kind = KvOwn::kept) const;
   int64_t bytes() const;  ///< bytes of all segments, half-written ones included
 
   const std::string& path() const { return path_; }
@@ -44,7 +50,7 @@ class KvFolder {
 
   struct Pruned {
     int64_t files = 0, bytes = 0;
-    /// That are being written, or were left behind within the last hour: they stay.
+    /// Files that are being written, or were left behind within the last hour: they stay.
     int64_t staged_files = 0, staged_bytes = 0;
   };
   /// Removes what processes that were killed left behind.
@@ -53,10 +59,39 @@ class KvFolder {
   Pruned prune(int64_t most) const;
 
  private:
-  std::vector<Entry> list(KvOwn kind) const;
   explicit KvFolder(std::string path) : path_(std::move(path)) {}
 
   std::string path_;
 };
+
+struct KvTotals {
+  int64_t segments = 0, tokens = 0, bytes = 0;
+};
+
+/// The files of a store that one model, computing in one way, made and uses.
+struct KvContents : KvTotals {
+  std::string model, kind, state;
+  std::string title;  ///< the part of model, kind and state that tells this entry from the others
+  std::filesystem::file_time_type used;  ///< last of all
+};
+
+/// A file that cannot be used, and why.
+struct KvTrouble {
+  std::string path, trouble;
+  bool damaged = false;  ///< for good
+};
+
+struct KvListing {
+  std::vector<KvContents> contents;  ///< the one used last first
+  KvTotals total;
+  std::vector<KvTrouble> troubles;
+};
+
+/// Reads the head of every file; with `whole`, checks every byte.
+KvListing list_contents(const KvFolder& folder, bool whole);
+
+/// Deletes the damaged files of a listing, and says so in its troubles. Returns how many files that cannot be
+/// used are left.
+int64_t remove_damaged(KvListing& listing);
 
 }  // namespace sheaf

@@ -17,8 +17,9 @@ struct MachineFact {
 /// go to, there or not yet.
 std::vector<MachineFact> examine_machine(const std::string& output);
 
-MachineFact examine_processor();
-std::vector<MachineFact> examine_gpus();
+/// Name and version, and what the program was built with.
+std::string version_text();
+
 MachineFact examine_libraries();
 
 }  // namespace sheaf

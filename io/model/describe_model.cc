@@ -1,8 +1,7 @@
-#include "io/model/describe_model.h"
-
 #include <map>
+#include <nlohmann/json.hpp>
 
-#include "core/tokenizer/choose_chat_template.h"
+#include "core/tokenizer/chat_template.h"
 #include "io/model/model_files.h"
 
 namespace sheaf {
@@ -16,57 +15,34 @@ struct TensorCount {
 };
 
 /// The model's tensors by type, each tensor of the file once: parts of a fused one share a name before the
-/// colon, a tied output is the embedding.
-class TensorCounter {
- public:
-  explicit TensorCounter(const Model& model) {
-    add(model.embedding);
-    add(model.final_norm);
-    if (!model.config.tied_output) add(model.output);
-    for (const LayerWeights& layer : model.layers) {
-      for (const Matrix* matrix :
-           {&layer.attention_norm, &layer.q, &layer.k, &layer.v, &layer.q_bias, &layer.k_bias, &layer.v_bias,
-            &layer.q_norm, &layer.k_norm, &layer.o, &layer.mlp_norm, &layer.gate, &layer.up, &layer.down}) {
-        add(*matrix);
-      }
-    }
-  }
-
-  int64_t parameters() const { return parameters_; }
-  ordered_json by_type() const {
-    ordered_json list = ordered_json::array();
-    for (const auto& [type, count] : types_)
-      list.push_back({{"type", type}, {"tensors", count.tensors}, {"bytes", count.bytes}});
-    return list;
-  }
-
- private:
-  void add(const Matrix& matrix) {
+/// colon, a tied output is the embedding. Adds up all parameters.
+ordered_json count_tensors(const Model& model, int64_t& parameters) {
+  std::map<std::string, TensorCount> types;
+  std::string last;
+  const auto add = [&](const Matrix& matrix) {
     if (matrix.empty()) return;
-    TensorCount& count = types_[dtype_name(matrix.dtype)];
+    TensorCount& count = types[dtype_name(matrix.dtype)];
     std::string name = matrix.name.substr(0, matrix.name.rfind(':'));
-    if (name != last_) ++count.tensors;
-    last_ = std::move(name);
+    if (name != last) ++count.tensors;
+    last = std::move(name);
     count.bytes += matrix.rows * matrix.row_bytes();
-    parameters_ += matrix.rows * matrix.cols;
-  }
-
-  std::map<std::string, TensorCount> types_;
-  std::string last_;
-  int64_t parameters_ = 0;
-};
-
-const char* qk_norm_name(QkNorm norm) {
-  switch (norm) {
-    case QkNorm::per_head:
-      return "per head";
-    case QkNorm::whole:
-      return "whole";
-    case QkNorm::none:
-      break;
-  }
-  return "none";
+    parameters += matrix.rows * matrix.cols;
+  };
+  add(model.embedding);
+  add(model.final_norm);
+  if (!model.config.tied_output) add(model.output);
+  for (const LayerWeights& layer : model.layers)
+    for (const Matrix* matrix :
+         {&layer.attention_norm, &layer.q, &layer.k, &layer.v, &layer.q_bias, &layer.k_bias, &layer.v_bias,
+          &layer.q_norm, &layer.k_norm, &layer.o, &layer.mlp_norm, &layer.gate, &layer.up, &layer.down})
+      add(*matrix);
+  ordered_json list = ordered_json::array();
+  for (const auto& [type, count] : types)
+    list.push_back({{"type", type}, {"tensors", count.tensors}, {"bytes", count.bytes}});
+  return list;
 }
+
+constexpr const char* kQkNormNames[] = {"none", "per head", "whole"};
 
 ordered_json token(const Tokenizer& tokenizer, TokenId id) {
   return {{"id", id}, {"text", tokenizer.decode({&id, 1}, false)}};
@@ -77,7 +53,8 @@ ordered_json token(const Tokenizer& tokenizer, TokenId id) {
 ordered_json describe_model(const std::string& path) {
   const Model model = load_model(path);
   const ModelConfig& config = model.config;
-  const TensorCounter tensors(model);
+  int64_t parameters = 0;
+  const ordered_json tensor_types = count_tensors(model, parameters);
   return {
       {"family", config.family},
       {"layers", config.layers},
@@ -89,20 +66,20 @@ ordered_json describe_model(const std::string& path) {
       {"rotary_dim", config.rotary_dim},
       {"vocab", config.vocab},
       {"context", config.context},
-      {"qk_norm", qk_norm_name(config.qk_norm)},
+      {"qk_norm", kQkNormNames[static_cast<size_t>(config.qk_norm)]},
       {"post_norm", config.post_norm},
       {"tied_output", config.tied_output},
-      {"parameters", tensors.parameters()},
-      {"tensor_types", tensors.by_type()},
+      {"parameters", parameters},
+      {"tensor_types", tensor_types},
       {"kv_bytes_per_token", config.kv_floats_per_token() * int64_t{sizeof(float)}},
-      {"fp32_bytes", tensors.parameters() * int64_t{sizeof(float)}},
+      {"fp32_bytes", parameters * int64_t{sizeof(float)}},
   };
 }
 
 ordered_json describe_tokenizer(const std::string& path) {
   const LoadedTokenizer loaded = load_tokenizer(path);
   const Tokenizer& tokenizer = *loaded.tokenizer;
-  constexpr size_t shown_specials = 8;
+  constexpr int64_t shown_specials = 8;
   ordered_json about{{"kind", tokenizer.describe()}, {"vocab", tokenizer.vocab_size()}};
   about["bos"] = tokenizer.bos ? token(tokenizer, *tokenizer.bos) : ordered_json();
   about["eos"] = tokenizer.eos ? token(tokenizer, *tokenizer.eos) : ordered_json();
@@ -114,8 +91,7 @@ ordered_json describe_tokenizer(const std::string& path) {
   about["first_specials"] = ordered_json::array();
   for (TokenId id = 0; id < tokenizer.vocab_size(); ++id) {
     if (!tokenizer.is_special(id)) continue;
-    if (++specials <= static_cast<int64_t>(shown_specials))
-      about["first_specials"].push_back(token(tokenizer, id));
+    if (++specials <= shown_specials) about["first_specials"].push_back(token(tokenizer, id));
   }
   about["specials"] = specials;
   const ChatChoice choice = choose_chat_template(loaded.chat_template, tokenizer);

@@ -1,33 +1,15 @@
 #include "io/model/gguf.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <limits>
 
 #include "core/base/error.h"
-#include "io/model/ggml_types.h"
 
 namespace sheaf {
 
 static_assert(std::endian::native == std::endian::little, "GGUF is read as it lies: little-endian");
-
-namespace {
-
-template <class T>
-T load(const std::byte* data) {
-  T value;
-  std::memcpy(&value, data, sizeof value);
-  return value;
-}
-
-}  // namespace
-
-std::string ggml_type_name(uint32_t type) {
-  const GgmlType* known = find_ggml_type(type);
-  return known ? known->name : fmt::format("type {}", type);
-}
 
 /// Walks the header; nothing is read or allocated before it is known to lie inside the file.
 class GgufFile::Reader {
@@ -56,7 +38,7 @@ class GgufFile::Reader {
   }
   template <class T>
   T number(const char* what) {
-    return load<T>(take(sizeof(T), what));
+    return load_value<T>(take(sizeof(T), what));
   }
   std::string_view text(const char* what, uint64_t longest) {
     const auto length = number<uint64_t>(what);
@@ -108,8 +90,8 @@ class GgufFile::Reader {
     } else if (value.kind == Kind::array) {
       read_array(key, value);
     } else {
-      value.data = take(kind_bytes(value.kind), "a metadata value");
-      if (value.kind == Kind::boolean && load<uint8_t>(value.data) > 1)
+      value.data = take(facts(value.kind).bytes, "a metadata value");
+      if (value.kind == Kind::boolean && load_value<uint8_t>(value.data) > 1)
         refuse("{}: metadata {} is neither true nor false", path(), shown(key));
     }
     if (!out_.values_.emplace(key, value).second) refuse("{}: metadata {} appears twice", path(), shown(key));
@@ -128,7 +110,7 @@ class GgufFile::Reader {
       for (uint64_t i = 0; i < value.count; ++i)
         take(number<uint64_t>("a metadata string"), "a metadata string");
     } else {
-      const uint64_t size = kind_bytes(value.element);
+      const uint64_t size = facts(value.element).bytes;
       if (value.count > left() / size)
         refuse("{}: metadata {} claims to have {} values, more than fit in the file", path(), shown(key),
                value.count);
@@ -137,38 +119,40 @@ class GgufFile::Reader {
   }
 
   void read_tensor() {
-    GgufTensor tensor;
-    tensor.name = text("a tensor name", 1024);
+    FileTensor tensor;
+    const std::string name(text("a tensor name", 1024));
     const auto dimensions = number<uint32_t>("a tensor description");
     if (dimensions > 4)
-      refuse("{}: tensor {} has {} dimensions; at most 4 are allowed", path(), shown(tensor.name),
-             dimensions);
+      refuse("{}: tensor {} has {} dimensions; at most 4 are allowed", path(), shown(name), dimensions);
     int64_t values = 1;
     for (uint32_t i = 0; i < dimensions; ++i) {
       const auto size = number<uint64_t>("a tensor description");
-      if (size == 0) refuse("{}: tensor {} has an empty dimension", path(), shown(tensor.name));
+      if (size == 0) refuse("{}: tensor {} has an empty dimension", path(), shown(name));
       if (size > static_cast<uint64_t>(std::numeric_limits<int64_t>::max() / values))
-        refuse("{}: tensor {} has more values than can be counted", path(), shown(tensor.name));
+        refuse("{}: tensor {} has more values than can be counted", path(), shown(name));
       values *= static_cast<int64_t>(size);
       tensor.shape.insert(tensor.shape.begin(), static_cast<int64_t>(size));
     }
-    tensor.type = number<uint32_t>("a tensor description");
-    tensor.offset = number<uint64_t>("a tensor description");
-    if (const GgmlType* type = find_ggml_type(tensor.type)) {
+    const auto type_number = number<uint32_t>("a tensor description");
+    const auto offset = number<uint64_t>("a tensor description");
+    tensor.type = fmt::format("type {}", type_number);
+    if (const TensorType* type = find_ggml_type(type_number)) {
       const int64_t row = tensor.shape.empty() ? 1 : tensor.shape.back();
       if (row % type->block_values != 0) {
-        refuse("{}: tensor {} has rows of {} values; {} needs a multiple of {}", path(), shown(tensor.name),
-               row, type->name, type->block_values);
+        refuse("{}: tensor {} has rows of {} values; {} needs a multiple of {}", path(), shown(name), row,
+               type->name, type->block_values);
       }
       const int64_t blocks = values / type->block_values;
       if (blocks > std::numeric_limits<int64_t>::max() / type->block_bytes)
-        refuse("{}: tensor {} has more bytes than can be counted", path(), shown(tensor.name));
+        refuse("{}: tensor {} has more bytes than can be counted", path(), shown(name));
       tensor.size = static_cast<uint64_t>(blocks * type->block_bytes);
+      tensor.type = type->name;
       tensor.dtype = type->dtype;
     }
-    if (!out_.tensor_index_.emplace(tensor.name, out_.tensors_.size()).second)
-      refuse("{}: tensor {} appears twice", path(), shown(tensor.name));
-    out_.tensors_.push_back(std::move(tensor));
+    tensor.file = path();
+    const auto [added, fresh] = out_.tensors_.emplace(name, std::move(tensor));
+    if (!fresh) refuse("{}: tensor {} appears twice", path(), shown(name));
+    places_.push_back({&added->first, &added->second, offset});
   }
 
   void place_tensors() {
@@ -177,37 +161,41 @@ class GgufFile::Reader {
       refuse("{}: general.alignment is {}; it must be a power of two from 8 to 65536", path(), alignment);
     }
     const uint64_t start = (at_ + alignment - 1) / alignment * alignment;
-    if (out_.tensors_.empty()) return;  // a vocabulary only
-    std::vector<const GgufTensor*> order;
-    for (GgufTensor& tensor : out_.tensors_) {
-      if (tensor.offset % alignment != 0)
-        refuse("{}: tensor {} starts at offset {}, which is not a multiple of {}", path(), shown(tensor.name),
-               tensor.offset, alignment);
-      const uint64_t room = start <= bytes_.size() ? bytes_.size() - start : 0;
-      if (tensor.offset > room || tensor.size > room - tensor.offset) {
+    const uint64_t room = start <= bytes_.size() ? bytes_.size() - start : 0;
+    for (const auto& [name, tensor, offset] : places_) {
+      if (offset % alignment != 0)
+        refuse("{}: tensor {} starts at offset {}, which is not a multiple of {}", path(), shown(*name),
+               offset, alignment);
+      if (offset > room || tensor->size > room - offset) {
         refuse(
             "{}: tensor {} ends past the end of the file (offset {} + {} bytes, {} available); the file is "
             "cut short or "
             "damaged",
-            path(), shown(tensor.name), tensor.offset, tensor.size, room);
+            path(), shown(*name), offset, tensor->size, room);
       }
-      tensor.offset += start;
-      tensor.data = bytes_.data() + tensor.offset;
-      if (tensor.size > 0) order.push_back(&tensor);
+      tensor->data = bytes_.data() + start + offset;
     }
-    std::ranges::sort(order, {}, &GgufTensor::offset);
-    for (size_t i = 1; i < order.size(); ++i) {
-      if (order[i - 1]->offset + order[i - 1]->size > order[i]->offset) {
-        refuse("{}: tensors {} and {} overlap", path(), shown(order[i - 1]->name), shown(order[i]->name));
-      }
+    std::erase_if(places_, [](const Place& place) { return place.tensor->size == 0; });
+    std::ranges::sort(places_, {}, &Place::offset);
+    for (size_t i = 1; i < places_.size(); ++i) {
+      const Place &before = places_[i - 1], &after = places_[i];
+      if (before.offset + before.tensor->size > after.offset)
+        refuse("{}: tensors {} and {} overlap", path(), shown(*before.name), shown(*after.name));
     }
   }
+
+  struct Place {
+    const std::string* name;
+    FileTensor* tensor;
+    uint64_t offset;  ///< from the first tensor
+  };
 
   GgufFile& out_;
   std::span<const std::byte> bytes_;
   uint64_t at_ = 0;
   uint64_t tensor_count_ = 0;
   uint64_t value_count_ = 0;
+  std::vector<Place> places_;  ///< in the order of the header
 };
 
 GgufFile GgufFile::open(const std::string& path) {
@@ -215,18 +203,6 @@ GgufFile GgufFile::open(const std::string& path) {
   gguf.file_ = MappedFile::open(path);
   Reader(gguf).read();
   return gguf;
-}
-
-std::vector<std::string> GgufFile::keys() const {
-  std::vector<std::string> names;
-  names.reserve(values_.size());
-  for (const auto& [key, value] : values_) names.push_back(key);
-  return names;
-}
-
-const GgufTensor* GgufFile::find_tensor(std::string_view name) const {
-  const auto found = tensor_index_.find(name);
-  return found == tensor_index_.end() ? nullptr : &tensors_[found->second];
 }
 
 }  // namespace sheaf

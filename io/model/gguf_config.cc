@@ -1,11 +1,6 @@
-#include "io/model/gguf_config.h"
-
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
-#include "core/base/error.h"
-#include "core/model/rope.h"
+#include "io/model/config_fields.h"
 
 namespace sheaf {
 namespace {
@@ -16,33 +11,14 @@ class ArchFields {
   ArchFields(const GgufFile& gguf, std::string_view arch) : gguf_(gguf), prefix_(std::string(arch) + ".") {}
 
   std::string key(const char* name) const { return prefix_ + name; }
+  const std::string& source() const { return gguf_.path(); }
+  std::string named(const char* name) const { return "metadata " + key(name); }
   bool has(const char* name) const { return gguf_.has(key(name)); }
-  int32_t count(const char* name) const {
-    const uint64_t value = gguf_.uint(key(name));
-    if (value < 1 || value > static_cast<uint64_t>(std::numeric_limits<int32_t>::max())) {
-      refuse("{}: metadata {} is {}; it must be positive", gguf_.path(), key(name), value);
-    }
-    return static_cast<int32_t>(value);
-  }
-  int32_t count(const char* name, int32_t fallback) const { return has(name) ? count(name) : fallback; }
-  double positive(const char* name) const {
-    const double value = gguf_.number(key(name));
-    if (!(value > 0) || !std::isfinite(value))
-      refuse("{}: metadata {} is {}; it must be positive", gguf_.path(), key(name), value);
-    return value;
-  }
-  double positive(const char* name, double fallback) const { return has(name) ? positive(name) : fallback; }
-  std::string text(const char* name, const char* fallback) const {
-    return std::string(gguf_.string(key(name), fallback));
-  }
-  [[noreturn]] void refuse_key(const char* name) const {
-    refuse("{}: metadata {} is not supported", gguf_.path(), key(name));
-  }
+  int64_t integer(const char* name) const { return static_cast<int64_t>(gguf_.uint(key(name))); }
+  double number(const char* name) const { return gguf_.number(key(name)); }
   void refuse_unless(const char* name, double neutral) const {
-    if (has(name) && gguf_.number(key(name)) != neutral) {
-      refuse("{}: metadata {} is {}, which is not supported", gguf_.path(), key(name),
-             gguf_.number(key(name)));
-    }
+    if (has(name) && number(name) != neutral)
+      refuse("{}: {} is {}, which is not supported", source(), named(name), number(name));
   }
 
  private:
@@ -59,16 +35,16 @@ void refuse_unsupported(const ArchFields& fields) {
   for (const char* name :
        {"rope.scaling.yarn_ext_factor", "rope.scaling.yarn_attn_factor", "rope.scaling.yarn_log_multiplier",
         "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow"}) {
-    if (fields.has(name)) fields.refuse_key(name);
+    if (fields.has(name)) refuse("{}: {} is not supported", fields.source(), fields.named(name));
   }
 }
 
 /// A tensor of one divisor per rotating pair, or nothing.
 std::vector<float> divisors(const GgufFile& gguf, const char* name, int32_t pairs) {
-  const GgufTensor* tensor = gguf.find_tensor(name);
+  const FileTensor* tensor = gguf.find_tensor(name);
   if (tensor == nullptr) return {};
   if (tensor->dtype != DType::f32)
-    refuse("{}: tensor {} has type {}; it must be F32", gguf.path(), name, ggml_type_name(tensor->type));
+    refuse("{}: tensor {} has type {}; it must be F32", gguf.path(), name, tensor->type);
   if (tensor->shape != std::vector<int64_t>{pairs})
     refuse("{}: tensor {} must have the shape [{}]", gguf.path(), name, pairs);
   std::vector<float> values(static_cast<size_t>(pairs));
@@ -82,13 +58,13 @@ std::vector<float> divisors(const GgufFile& gguf, const char* name, int32_t pair
 
 RopeTable read_rope(const GgufFile& gguf, const ArchFields& fields, ModelConfig& config) {
   const int32_t dim = config.rotary_dim;
-  const double base = fields.positive("rope.freq_base", 10000);
+  const double base = positive(fields, "rope.freq_base", 10000);
   if (!(base > 1))
-    refuse("{}: metadata {} is {}; it must be above 1", gguf.path(), fields.key("rope.freq_base"), base);
-  const std::string type = fields.text("rope.scaling.type", "none");
-  const double factor = fields.positive("rope.scaling.factor", fields.positive("rope.scale_linear", 1));
-  const double original = fields.positive("rope.scaling.original_context_length", config.context);
-  const double attention_factor = fields.positive("rope.scaling.attn_factor", 1);
+    refuse("{}: {} is {}; it must be above 1", gguf.path(), fields.named("rope.freq_base"), base);
+  const std::string_view type = gguf.string(fields.key("rope.scaling.type"), "none");
+  const double factor = positive(fields, "rope.scaling.factor", positive(fields, "rope.scale_linear", 1));
+  const double original = positive(fields, "rope.scaling.original_context_length", config.context);
+  const double attention_factor = positive(fields, "rope.scaling.attn_factor", 1);
 
   divisors(gguf, "rope_factors_long.weight", dim / 2);  // not used, but to be sound as well
   if (const auto shorter = divisors(gguf, "rope_factors_short.weight", dim / 2); !shorter.empty()) {
@@ -121,10 +97,10 @@ RopeTable read_rope(const GgufFile& gguf, const ArchFields& fields, ModelConfig&
 
 FileConfig read_gguf_config(const GgufFile& gguf) {
   const std::string_view arch = gguf.string("general.architecture");
-  const Family* family = find_gguf_family(arch);
+  const Family* family = find_family(arch, &FamilyNames::gguf);
   if (family == nullptr) {
     refuse("{}: architecture {} is not supported (supported: {})", gguf.path(), shown(arch),
-           gguf_family_names());
+           family_names(&FamilyNames::gguf));
   }
   if (gguf.uint("split.count", 1) > 1) {
     refuse("{}: this is one of {} parts; merge them into one file first (llama-gguf-split --merge)",
@@ -132,26 +108,17 @@ FileConfig read_gguf_config(const GgufFile& gguf) {
   }
   const ArchFields fields(gguf, arch);
   refuse_unsupported(fields);
-  ModelConfig config;
-  config.family = family->name;
-  config.layers = fields.count("block_count");
-  config.hidden = fields.count("embedding_length");
-  config.ffn = fields.count("feed_forward_length");
-  config.heads = fields.count("attention.head_count");
-  config.kv_heads = fields.count("attention.head_count_kv", config.heads);
-  config.head_dim = fields.count("attention.key_length", std::max(config.hidden / config.heads, 1));
-  const int32_t value_dim = fields.count("attention.value_length", config.head_dim);
+  ModelConfig config = read_sizes(fields, *family, &SizeKey::gguf);
+  config.head_dim = count(fields, "attention.key_length", std::max(config.hidden / config.heads, 1));
+  const int32_t value_dim = count(fields, "attention.value_length", config.head_dim);
   if (value_dim != config.head_dim)
     refuse("{}: keys have {} dimensions, but values {}; only equal sizes are supported", gguf.path(),
            config.head_dim, value_dim);
   if (config.head_dim > 4096)
     refuse("{}: heads have {} dimensions; at most 4096 are supported", gguf.path(), config.head_dim);
-  config.context = fields.count("context_length");
-  config.norm_eps = static_cast<float>(fields.positive("attention.layer_norm_rms_epsilon"));
-  config.qk_norm = family->qk_norm;
-  config.post_norm = family->post_norm;
+  config.norm_eps = static_cast<float>(positive(fields, "attention.layer_norm_rms_epsilon"));
   config.tied_output = gguf.find_tensor("output.weight") == nullptr;
-  const GgufTensor* embedding = gguf.find_tensor("token_embd.weight");
+  const FileTensor* embedding = gguf.find_tensor("token_embd.weight");
   if (embedding == nullptr)
     refuse("{}: the file has no tensor token_embd.weight; the file is damaged or contains only a vocabulary",
            gguf.path());
@@ -159,15 +126,13 @@ FileConfig read_gguf_config(const GgufFile& gguf) {
     refuse("{}: tensor token_embd.weight must be a matrix of a plausible size", gguf.path());
   }
   config.vocab = static_cast<int32_t>(embedding->shape[0]);
-  config.rotary_dim = fields.count("rope.dimension_count", config.head_dim);
+  config.rotary_dim = count(fields, "rope.dimension_count", config.head_dim);
   if (config.rotary_dim > config.head_dim || config.rotary_dim % 2 != 0 ||
       (family->paired_gguf && config.rotary_dim != config.head_dim)) {
     refuse("{}: {} of {} dimensions are rotary, which is not supported for {}", gguf.path(),
            config.rotary_dim, config.head_dim, arch);
   }
-  RopeTable table = read_rope(gguf, fields, config);
-  config.rope_freqs = std::move(table.freqs);
-  config.rope_scale = table.scale;
+  set_rope(read_rope(gguf, fields, config), config);
   const uint64_t window = gguf.uint(fields.key("attention.sliding_window"), 0);
   if (window > 0 && window < static_cast<uint64_t>(config.context))
     config.context = static_cast<int32_t>(window);

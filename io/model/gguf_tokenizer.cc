@@ -1,11 +1,10 @@
-#include "io/model/gguf_tokenizer.h"
-
 #include <algorithm>
 
 #include "core/base/error.h"
 #include "core/text/utf8.h"
 #include "core/tokenizer/byte_bpe.h"
 #include "core/tokenizer/char_bpe.h"
+#include "io/model/gguf.h"
 
 namespace sheaf {
 namespace {

@@ -1,75 +1,40 @@
-#include <array>
-#include <cstring>
 #include <type_traits>
-#include <utility>
 
 #include "core/base/error.h"
 #include "io/model/gguf.h"
 
 namespace sheaf {
-namespace {
-
 template <class T>
-T load_value(const std::byte* data) {
-  T value;
-  std::memcpy(&value, data, sizeof value);
-  return value;
+constexpr GgufFile::KindFacts GgufFile::facts_of(const char* name) {
+  return {name, sizeof(T), std::is_integral_v<T>,
+          [](const std::byte* data) { return static_cast<double>(load_value<T>(data)); },
+          [](const std::byte* data) { return static_cast<int64_t>(load_value<T>(data)); }};
 }
 
-/// Hands a number to `use` as the type that it has in the file.
-template <class Kind, class Use>
-auto use_number(Kind kind, const std::byte* data, Use use) {
-  switch (kind) {
-    case Kind::f32:
-      return use(load_value<float>(data));
-    case Kind::f64:
-      return use(load_value<double>(data));
-    case Kind::u64:
-      return use(load_value<uint64_t>(data));
-    case Kind::i64:
-      return use(load_value<int64_t>(data));
-    case Kind::u32:
-      return use(load_value<uint32_t>(data));
-    case Kind::i32:
-      return use(load_value<int32_t>(data));
-    case Kind::u16:
-      return use(load_value<uint16_t>(data));
-    case Kind::i16:
-      return use(load_value<int16_t>(data));
-    case Kind::i8:
-      return use(load_value<int8_t>(data));
-    default:
-      return use(load_value<uint8_t>(data));
-  }
-}
-
-}  // namespace
-
-const char* GgufFile::kind_name(Kind kind) {
-  constexpr std::array names{"u8",      "i8",     "u16",   "i16", "u32", "i32", "f32",
-                             "boolean", "string", "array", "u64", "i64", "f64"};
-  return names[static_cast<size_t>(kind)];
-}
-
-/// 0 for strings and arrays, whose size is in the file.
-uint64_t GgufFile::kind_bytes(Kind kind) {
-  constexpr std::array<uint64_t, 13> bytes{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
-  return bytes[static_cast<size_t>(kind)];
-}
-
-bool GgufFile::is_integer(Kind kind) {
-  return kind != Kind::f32 && kind != Kind::f64 && kind != Kind::boolean && kind != Kind::string &&
-         kind != Kind::array;
-}
-
-std::string GgufFile::describe(const Value& value) {
-  if (value.kind == Kind::array)
-    return fmt::format("an array of {} {}", value.count, kind_name(value.element));
-  return kind_name(value.kind);
+const GgufFile::KindFacts& GgufFile::facts(Kind kind) {
+  static constexpr KindFacts kFacts[] = {
+      facts_of<uint8_t>("u8"),
+      facts_of<int8_t>("i8"),
+      facts_of<uint16_t>("u16"),
+      facts_of<int16_t>("i16"),
+      facts_of<uint32_t>("u32"),
+      facts_of<int32_t>("i32"),
+      facts_of<float>("f32"),
+      {"boolean", 1, false, nullptr, facts_of<uint8_t>("").whole_number},
+      {"string"},
+      {"array"},
+      facts_of<uint64_t>("u64"),
+      facts_of<int64_t>("i64"),
+      facts_of<double>("f64"),
+  };
+  return kFacts[static_cast<size_t>(kind)];
 }
 
 void GgufFile::wrong_kind(std::string_view key, const Value& value, const char* wanted) const {
-  refuse("{}: metadata {} is {}, {} is needed", path(), shown(key), describe(value), wanted);
+  const std::string found = value.kind == Kind::array
+                                ? fmt::format("an array of {} {}", value.count, facts(value.element).name)
+                                : facts(value.kind).name;
+  refuse("{}: metadata {} is {}, {} is needed", path(), shown(key), found, wanted);
 }
 
 const GgufFile::Value& GgufFile::value(std::string_view key) const {
@@ -78,17 +43,12 @@ const GgufFile::Value& GgufFile::value(std::string_view key) const {
   return found->second;
 }
 
-double GgufFile::read_number(Kind kind, const std::byte* data) {
-  return use_number(kind, data, [](auto number) { return static_cast<double>(number); });
-}
-
 int64_t GgufFile::read_integer(std::string_view key, Kind kind, const std::byte* data) const {
-  return use_number(kind, data, [&](auto number) {
-    if constexpr (std::is_same_v<decltype(number), uint64_t>)
-      if (!std::in_range<int64_t>(number))
-        refuse("{}: metadata {} contains {}, which is too large", path(), shown(key), number);
-    return static_cast<int64_t>(number);
-  });
+  const int64_t number = facts(kind).whole_number(data);
+  if (kind == Kind::u64 && number < 0)
+    refuse("{}: metadata {} contains {}, which is too large", path(), shown(key),
+           static_cast<uint64_t>(number));
+  return number;
 }
 
 std::string_view GgufFile::string(std::string_view key) const {
@@ -99,7 +59,7 @@ std::string_view GgufFile::string(std::string_view key) const {
 
 int64_t GgufFile::integer(std::string_view key) const {
   const Value& found = value(key);
-  if (!is_integer(found.kind)) wrong_kind(key, found, "an integer");
+  if (!facts(found.kind).integer) wrong_kind(key, found, "an integer");
   return read_integer(key, found.kind, found.data);
 }
 
@@ -111,31 +71,14 @@ uint64_t GgufFile::uint(std::string_view key) const {
 
 double GgufFile::number(std::string_view key) const {
   const Value& found = value(key);
-  if (!is_integer(found.kind) && found.kind != Kind::f32 && found.kind != Kind::f64)
-    wrong_kind(key, found, "a number");
-  return read_number(found.kind, found.data);
+  if (!facts(found.kind).number) wrong_kind(key, found, "a number");
+  return facts(found.kind).number(found.data);
 }
 
 bool GgufFile::boolean(std::string_view key) const {
   const Value& found = value(key);
   if (found.kind != Kind::boolean) wrong_kind(key, found, "a boolean");
   return load_value<uint8_t>(found.data) != 0;
-}
-
-std::string_view GgufFile::string(std::string_view key, std::string_view fallback) const {
-  return has(key) ? string(key) : fallback;
-}
-uint64_t GgufFile::uint(std::string_view key, uint64_t fallback) const {
-  return has(key) ? uint(key) : fallback;
-}
-int64_t GgufFile::integer(std::string_view key, int64_t fallback) const {
-  return has(key) ? integer(key) : fallback;
-}
-double GgufFile::number(std::string_view key, double fallback) const {
-  return has(key) ? number(key) : fallback;
-}
-bool GgufFile::boolean(std::string_view key, bool fallback) const {
-  return has(key) ? boolean(key) : fallback;
 }
 
 std::vector<std::string_view> GgufFile::strings(std::string_view key) const {
@@ -159,19 +102,19 @@ std::vector<float> GgufFile::floats(std::string_view key) const {
     wrong_kind(key, found, "an array of floats");
   }
   std::vector<float> out(found.count);
-  const uint64_t size = kind_bytes(found.element);
+  const KindFacts& element = facts(found.element);
   for (uint64_t i = 0; i < found.count; ++i)
-    out[i] = static_cast<float>(read_number(found.element, found.data + i * size));
+    out[i] = static_cast<float>(element.number(found.data + i * element.bytes));
   return out;
 }
 
 std::vector<int64_t> GgufFile::ints(std::string_view key) const {
   const Value& found = value(key);
-  if (found.kind != Kind::array || (!is_integer(found.element) && found.element != Kind::boolean)) {
+  if (found.kind != Kind::array || (!facts(found.element).integer && found.element != Kind::boolean)) {
     wrong_kind(key, found, "an array of integers");
   }
   std::vector<int64_t> out(found.count);
-  const uint64_t size = kind_bytes(found.element);
+  const uint64_t size = facts(found.element).bytes;
   for (uint64_t i = 0; i < found.count; ++i) out[i] = read_integer(key, found.element, found.data + i * size);
   return out;
 }

@@ -1,56 +1,39 @@
-#include "io/model/hf_config.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
-#include "core/base/error.h"
-#include "core/model/rope.h"
 #include "io/base/json_file.h"
-#include "io/base/mapped_file.h"
+#include "io/model/config_fields.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::json;
 
-int32_t count(const JsonFields& fields, const char* key) {
-  const int64_t value = fields.integer(key);
-  if (value < 1 || value > std::numeric_limits<int32_t>::max()) {
-    refuse("{}: \"{}\" is {}; it must be positive", fields.source(), key, value);
-  }
-  return static_cast<int32_t>(value);
-}
+/// The fields of a config.json, or of a section of it.
+struct HfFields : JsonFields {
+  using JsonFields::JsonFields;
+  static std::string named(const char* key) { return fmt::format("\"{}\"", key); }
+};
 
-int32_t count(const JsonFields& fields, const char* key, int32_t fallback) {
-  return fields.has(key) ? count(fields, key) : fallback;
-}
-
-double positive(const JsonFields& fields, const char* key) {
-  const double value = fields.number(key);
-  if (!(value > 0)) refuse("{}: \"{}\" is {}; it must be positive", fields.source(), key, value);
-  return value;
-}
-
-const Family& find_family(const JsonFields& fields) {
+const Family& family_of(const HfFields& fields) {
   const std::string type = fields.text("model_type");
-  const Family* family = find_hf_family(type);
+  const Family* family = find_family(type, &FamilyNames::config);
   if (family == nullptr)
     refuse("{}: model type {} is not supported (supported: {})", fields.source(), shown(type),
-           hf_family_names());
+           family_names(&FamilyNames::config));
   if (const json* architectures = fields.find("architectures")) {
     if (!architectures->is_array() ||
-        std::ranges::find(*architectures, json(family->architecture)) == architectures->end()) {
+        std::ranges::find(*architectures, json(family->names.architecture)) == architectures->end()) {
       refuse("{}: \"architectures\" is {}, {} is needed", fields.source(), shown_json(*architectures),
-             family->architecture);
+             family->names.architecture);
     }
   }
   return *family;
 }
 
 /// Fields that change what the model computes in ways sheaf does not know; the neutral value passes.
-void refuse_unsupported(const JsonFields& fields) {
+void refuse_unsupported(const HfFields& fields) {
   struct Neutral {
     const char* key;
     json value;
@@ -85,7 +68,7 @@ void refuse_unsupported(const JsonFields& fields) {
 }
 
 /// A sliding window is not modelled: within one window it is plain attention, so it caps the context.
-void apply_window(const JsonFields& fields, const Family& family, const json& object, ModelConfig& config) {
+void apply_window(const HfFields& fields, const Family& family, const json& object, ModelConfig& config) {
   if (const json* types = fields.find("layer_types")) {
     if (!types->is_array()) refuse("{}: \"layer_types\" is not a list", fields.source());
     for (const json& type : *types) {
@@ -101,7 +84,7 @@ void apply_window(const JsonFields& fields, const Family& family, const json& ob
   if (window > 0) config.context = std::min(config.context, window);
 }
 
-std::vector<float> factors(const JsonFields& rope, const char* key, int32_t pairs) {
+std::vector<float> factors(const HfFields& rope, const char* key, int32_t pairs) {
   const json* list = rope.find(key);
   if (list == nullptr || !list->is_array())
     refuse("{}: \"{}\" must be a list of numbers", rope.source(), key);
@@ -121,7 +104,7 @@ std::vector<float> factors(const JsonFields& rope, const char* key, int32_t pair
 /// rope_theta, rope_scaling and partial_rotary_factor.
 class RopeSection {
  public:
-  RopeSection(const JsonFields& fields, ModelConfig& config)
+  RopeSection(const HfFields& fields, ModelConfig& config)
       : fields_(fields),
         config_(config),
         object_(section(fields)),
@@ -137,13 +120,11 @@ class RopeSection {
       refuse("{}: \"partial_rotary_factor\": {} is not supported for {}", fields_.source(), part,
              config_.family);
     config_.rotary_dim = static_cast<int32_t>(config_.head_dim * part);
-    RopeTable table = make_table();
-    config_.rope_freqs = std::move(table.freqs);
-    config_.rope_scale = table.scale;
+    set_rope(make_table(), config_);
   }
 
  private:
-  static json section(const JsonFields& fields) {
+  static json section(const HfFields& fields) {
     for (const char* key : {"rope_scaling", "rope_parameters"}) {
       const json* found = fields.find(key);
       if (found == nullptr) continue;
@@ -183,8 +164,7 @@ class RopeSection {
     // transformers lets the field beside the section win over the one inside it.
     const char* key = "original_max_position_embeddings";
     if (fields_.has(key)) return positive(fields_, key);
-    if (rope_.has(key)) return positive(rope_, key);
-    return config_.family == "phi3" ? 4096 : config_.context;
+    return positive(rope_, key, config_.family == "phi3" ? 4096 : config_.context);
   }
 
   RopeTable make_table() {
@@ -211,8 +191,7 @@ class RopeSection {
 
   RopeTable yarn(int32_t dim) {
     YarnScaling scaling{.factor = 1, .original_context = original_context(), .attention_factor = 1};
-    scaling.factor =
-        rope_.has("factor") ? positive(rope_, "factor") : config_.context / scaling.original_context;
+    scaling.factor = positive(rope_, "factor", config_.context / scaling.original_context);
     const double mscale = rope_.number("mscale", 0);
     const double all = rope_.number("mscale_all_dim", 0);
     if (rope_.has("attention_factor")) {
@@ -223,8 +202,8 @@ class RopeSection {
     } else {
       scaling.attention_factor = yarn_attention_factor(scaling.factor);
     }
-    if (rope_.has("beta_fast")) scaling.beta_fast = positive(rope_, "beta_fast");
-    if (rope_.has("beta_slow")) scaling.beta_slow = positive(rope_, "beta_slow");
+    scaling.beta_fast = positive(rope_, "beta_fast", scaling.beta_fast);
+    scaling.beta_slow = positive(rope_, "beta_slow", scaling.beta_slow);
     scaling.truncate = rope_.boolean("truncate", true);
     // Model cards add yarn without raising max_position_embeddings.
     const double reach = scaling.original_context * scaling.factor;
@@ -241,17 +220,17 @@ class RopeSection {
     if (rope_.has("attention_factor")) {
       table.scale = static_cast<float>(positive(rope_, "attention_factor"));
     } else {
-      const double factor = rope_.has("factor") ? positive(rope_, "factor") : config_.context / original;
+      const double factor = positive(rope_, "factor", config_.context / original);
       if (factor > 1) table.scale = static_cast<float>(std::sqrt(1 + std::log(factor) / std::log(original)));
     }
     if (original < config_.context) config_.context = static_cast<int32_t>(original);
     return table;
   }
 
-  const JsonFields& fields_;
+  const HfFields& fields_;
   ModelConfig& config_;
   json object_;
-  JsonFields rope_;
+  HfFields rope_;
   double base_ = 10000;
 };
 
@@ -260,24 +239,15 @@ class RopeSection {
 FileConfig read_hf_config(const std::string& path) {
   constexpr size_t largest = 1 << 20;
   const json object = read_json_object(path, largest);
-  const JsonFields fields(object, path);
-  const Family& family = find_family(fields);
+  const HfFields fields(object, path);
+  const Family& family = family_of(fields);
   refuse_unsupported(fields);
-  ModelConfig config;
-  config.family = family.name;
-  config.layers = count(fields, "num_hidden_layers");
-  config.hidden = count(fields, "hidden_size");
-  config.ffn = count(fields, "intermediate_size");
-  config.heads = count(fields, "num_attention_heads");
-  config.kv_heads = count(fields, "num_key_value_heads", config.heads);
+  ModelConfig config = read_sizes(fields, family, &SizeKey::hugging_face);
   const int32_t plain_head_dim =
       family.default_head_dim > 0 ? family.default_head_dim : config.hidden / config.heads;
   config.head_dim = count(fields, "head_dim", plain_head_dim);
   config.vocab = count(fields, "vocab_size");
-  config.context = count(fields, "max_position_embeddings");
   config.norm_eps = static_cast<float>(fields.number("rms_norm_eps"));
-  config.qk_norm = family.qk_norm;
-  config.post_norm = family.post_norm;
   config.tied_output = fields.boolean("tie_word_embeddings", false);
   if (config.head_dim > 4096)
     refuse("{}: \"head_dim\" is {}, at most 4096 is supported", path, config.head_dim);

@@ -1,21 +1,157 @@
-#include <cstring>
 #include <filesystem>
 #include <optional>
 
 #include "core/base/error.h"
 #include "io/base/foreign_files.h"
-#include "io/model/ggml_types.h"
-#include "io/model/gguf_config.h"
-#include "io/model/hf_config.h"
 #include "io/model/lora.h"
+#include "io/model/model_config.h"
 #include "io/model/model_files.h"
 #include "io/model/safetensors.h"
-#include "io/model/weights.h"
 
 namespace sheaf {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// What a tensor is called in Hugging Face checkpoints, which adapters go by too, and in GGUF files.
+struct Name {
+  const char* hugging_face;
+  const char* gguf;
+};
+constexpr Name kEmbedding{"model.embed_tokens", "token_embd"};
+constexpr Name kFinalNorm{"model.norm", "output_norm"};
+constexpr Name kOutput{"lm_head", "output"};
+constexpr Name kLayer{"model.layers.", "blk."};  // before the layer's number; the others after it
+constexpr Name kAttentionNorm{"input_layernorm", "attn_norm"};
+constexpr Name kMlpNorm{"post_attention_layernorm", "ffn_norm"};
+// Of families whose norms come after attention and MLP:
+constexpr Name kPostAttentionNorm{"post_attention_layernorm", "post_attention_norm"};
+constexpr Name kPostMlpNorm{"post_feedforward_layernorm", "post_ffw_norm"};
+constexpr Name kQ{"self_attn.q_proj", "attn_q"};
+constexpr Name kK{"self_attn.k_proj", "attn_k"};
+constexpr Name kV{"self_attn.v_proj", "attn_v"};
+constexpr Name kQkv{"self_attn.qkv_proj", "attn_qkv"};
+constexpr Name kQNorm{"self_attn.q_norm", "attn_q_norm"};
+constexpr Name kKNorm{"self_attn.k_norm", "attn_k_norm"};
+constexpr Name kO{"self_attn.o_proj", "attn_output"};
+constexpr Name kGate{"mlp.gate_proj", "ffn_gate"};
+constexpr Name kUp{"mlp.up_proj", "ffn_up"};
+constexpr Name kGateUp{"mlp.gate_up_proj", "ffn_up"};
+constexpr Name kDown{"mlp.down_proj", "ffn_down"};
+
+/// Finds every weight of a model among its tensors, checks its shape and type, and points the model at it.
+/// Tensors and adapter modules that fit nowhere are refused.
+class Loader {
+ public:
+  /// `named`: how the tensors are called; `adapter` may be null.
+  Loader(TensorMap& tensors, const FileConfig& description, const char* Name::*named, Adapter* adapter,
+         Model& model)
+      : tensors_(tensors),
+        family_(*description.family),
+        quantization_(description.quantization),
+        named_(named),
+        adapter_(adapter),
+        model_(model),
+        config_(model.config) {}
+
+  void load() {
+    const int64_t vocab = config_.vocab, hidden = config_.hidden;
+    model_.embedding = tensors_.take(weight(kEmbedding.*named_), {vocab, hidden});
+    model_.final_norm = tensors_.take(weight(kFinalNorm.*named_), {hidden});
+    if (config_.tied_output) {
+      model_.output = model_.embedding;
+      tensors_.ignore(weight(kOutput.*named_));
+    } else {
+      model_.output = take(kOutput.*named_, vocab, hidden);
+      if (adapter_ != nullptr) adapter_->attach(kOutput.hugging_face, model_.output);
+    }
+    for (int32_t i = 0; i < config_.layers; ++i) load_layer(i);
+    for (const char* name : {"rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight"})
+      tensors_.ignore(name);
+    tensors_.refuse_unused();
+    if (adapter_ != nullptr) adapter_->refuse_unused();
+  }
+
+ private:
+  static std::string weight(const std::string& name) { return name + ".weight"; }
+  std::string in_layer(const Name& name, const char* Name::*named) const {
+    return kLayer.*named + std::to_string(layer_) + "." + name.*named;
+  }
+
+  Matrix take(const std::string& module, int64_t rows, int64_t cols) {
+    if (quantization_) {
+      if (auto matrix = take_quantized(tensors_, *quantization_, module, rows, cols)) {
+        // Some programs write a bias for every layer that they quantize.
+        tensors_.ignore_zeros(module + ".bias");
+        return *matrix;
+      }
+    }
+    return tensors_.take(weight(module), {rows, cols});
+  }
+  Matrix linear(const Name& name, int64_t rows, int64_t cols, bool heads = false) {
+    Matrix matrix = take(in_layer(name, named_), rows, cols);
+    if (heads && named_ == &Name::gguf && family_.paired_gguf) matrix.rope_head_dim = config_.head_dim;
+    if (adapter_ != nullptr) adapter_->attach(in_layer(name, &Name::hugging_face), matrix);
+    return matrix;
+  }
+  Matrix norm(const Name& name, int64_t size) {
+    return tensors_.take(weight(in_layer(name, named_)), {size});
+  }
+  Matrix bias(const Name& name, int64_t size) {
+    return tensors_.take(in_layer(name, named_) + ".bias", {size});
+  }
+
+  void load_layer(int32_t number) {
+    layer_ = number;
+    LayerWeights layer;
+    const int64_t hidden = config_.hidden;
+    const int64_t queries = int64_t{config_.heads} * config_.head_dim;
+    const int64_t keys = int64_t{config_.kv_heads} * config_.head_dim;
+    const bool post = config_.post_norm;
+    layer.attention_norm = norm(post ? kPostAttentionNorm : kAttentionNorm, hidden);
+    layer.mlp_norm = norm(post ? kPostMlpNorm : kMlpNorm, hidden);
+    if (family_.fused) {
+      const Matrix qkv = linear(kQkv, queries + 2 * keys, hidden);
+      layer.q = qkv.slice(0, queries, qkv.name + ":q");
+      layer.k = qkv.slice(queries, keys, qkv.name + ":k");
+      layer.v = qkv.slice(queries + keys, keys, qkv.name + ":v");
+      const Matrix both = linear(kGateUp, int64_t{2} * config_.ffn, hidden);
+      layer.gate = both.slice(0, config_.ffn, both.name + ":gate");
+      layer.up = both.slice(config_.ffn, config_.ffn, both.name + ":up");
+    } else {
+      layer.q = linear(kQ, queries, hidden, true);
+      layer.k = linear(kK, keys, hidden, true);
+      layer.v = linear(kV, keys, hidden);
+      layer.gate = linear(kGate, config_.ffn, hidden);
+      layer.up = linear(kUp, config_.ffn, hidden);
+    }
+    if (family_.qkv_bias) {
+      layer.q_bias = bias(kQ, queries);
+      layer.k_bias = bias(kK, keys);
+      layer.v_bias = bias(kV, keys);
+    }
+    if (config_.qk_norm != QkNorm::none) {
+      const bool whole = config_.qk_norm == QkNorm::whole;
+      layer.q_norm = norm(kQNorm, whole ? queries : config_.head_dim);
+      layer.k_norm = norm(kKNorm, whole ? keys : config_.head_dim);
+    }
+    layer.o = linear(kO, hidden, queries);
+    layer.down = linear(kDown, hidden, config_.ffn);
+    // Old checkpoints keep the rope table, which is derived from the configuration.
+    constexpr Name kRope{"self_attn.rotary_emb.inv_freq", "self_attn.rotary_emb.inv_freq"};
+    tensors_.ignore(in_layer(kRope, named_));
+    model_.layers.push_back(std::move(layer));
+  }
+
+  TensorMap& tensors_;
+  const Family& family_;
+  const std::optional<Quantization>& quantization_;
+  const char* Name::*named_;
+  Adapter* adapter_;
+  Model& model_;
+  const ModelConfig& config_;
+  int32_t layer_ = 0;
+};
 
 /// The file of a model folder that says where its weights are.
 fs::path weights_in(const fs::path& folder) {
@@ -44,12 +180,9 @@ void load_gguf(const std::string& path, Adapter* adapter, Model& model) {
   const GgufFile file = GgufFile::open(path);
   const FileConfig description = read_gguf_config(file);
   model.config = description.config;
-  TensorMap tensors(path, readable_ggml_types());
-  for (const GgufTensor& tensor : file.tensors()) {
-    tensors.add(tensor.name,
-                {ggml_type_name(tensor.type), tensor.dtype, tensor.shape, tensor.data, tensor.size, path});
-  }
-  load_weights(tensors, description, TensorNaming::gguf, adapter, model);
+  TensorMap tensors(path, readable_types(true));
+  for (const auto& [name, tensor] : file.tensors()) tensors.add(name, tensor);
+  Loader(tensors, description, &Name::gguf, adapter, model).load();
   model.files.push_back(file.file());
 }
 
@@ -57,7 +190,7 @@ void load_hugging_face(const fs::path& config, const fs::path& weights, Adapter*
   const FileConfig description = read_hf_config(config.string());
   model.config = description.config;
   SafetensorsModel file = open_safetensors_model(weights.string());
-  load_weights(file.tensors, description, TensorNaming::hugging_face, adapter, model);
+  Loader(file.tensors, description, &Name::hugging_face, adapter, model).load();
   model.files = std::move(file.files);
 }
 

@@ -47,12 +47,10 @@ void refuse_unsupported(const JsonFields& fields, const json& object) {
 std::vector<float> read_floats(const std::string& path, const std::string& name, const FileTensor& tensor) {
   if (!tensor.dtype)
     refuse("{}: tensor {} has type {}, which is not supported (supported: {})", path, shown(name),
-           tensor.type, readable_safetensors_types());
+           tensor.type, readable_types(false));
   refuse_unless_finite(shown(name), tensor);
-  int64_t values = 1;
-  for (const int64_t size : tensor.shape) values *= size;
-  std::vector<float> out(static_cast<size_t>(values));
-  to_f32(*tensor.dtype, tensor.data, values, out.data());
+  std::vector<float> out(static_cast<size_t>(tensor.values()));
+  to_f32(*tensor.dtype, tensor.data, tensor.values(), out.data());
   return out;
 }
 

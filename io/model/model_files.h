@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "core/model/model.h"
@@ -19,5 +20,11 @@ struct LoadedTokenizer {
 /// Opens the tokenizer of a model: a GGUF file (a vocabulary is enough), tokenizer.json, a SentencePiece
 /// .model, a tiktoken rank file, or a folder with one of them.
 LoadedTokenizer load_tokenizer(const std::string& path);
+
+/// A model in a few fields: family, sizes, tensor types, context, memory.
+nlohmann::ordered_json describe_model(const std::string& path);
+
+/// A tokenizer in a few fields: kind, vocabulary, special tokens, chat template.
+nlohmann::ordered_json describe_tokenizer(const std::string& path);
 
 }  // namespace sheaf

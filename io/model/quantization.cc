@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "io/base/mapped_file.h"
+#include "io/model/quantized_parts.h"
 
 namespace sheaf {
 namespace {
@@ -104,14 +105,9 @@ Quantization read_bitsandbytes(const JsonFields& fields) {
 }  // namespace
 
 double Quantization::stored_bits() const {
-  switch (kind) {
-    case Kind::fp8:
-      return 8.25;
-    case Kind::nf4:
-      return 4.5;
-    default:
-      return group % 128 == 0 ? 4.25 : 5;
-  }
+  if (kind == Kind::fp8) return 8.25;
+  if (kind == Kind::nf4) return 4.5;
+  return group % 128 == 0 ? 4.25 : 5;
 }
 
 std::optional<Quantization> read_quantization(const JsonFields& config, const std::string& path) {
@@ -131,6 +127,14 @@ std::optional<Quantization> read_quantization(const JsonFields& config, const st
   if (method == "compressed-tensors") return read_compressed(fields);
   if (method == "bitsandbytes") return read_bitsandbytes(fields);
   not_supported(fields, "quant_method", "fp8, fbgemm_fp8, compressed-tensors, gptq, awq, bitsandbytes");
+}
+
+std::optional<Matrix> take_quantized(TensorMap& tensors, const Quantization& quantization,
+                                     const std::string& module, int64_t rows, int64_t cols) {
+  const QuantizedParts parts(tensors, module, rows, cols);
+  if (quantization.kind == Kind::fp8) return take_fp8(parts, quantization);
+  if (quantization.kind == Kind::nf4) return take_nf4(parts);
+  return take_int4(parts, quantization);
 }
 
 }  // namespace sheaf

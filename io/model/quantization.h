@@ -4,6 +4,7 @@
 #include <string>
 
 #include "io/base/json_file.h"
+#include "io/model/tensor_map.h"
 
 namespace sheaf {
 
@@ -28,5 +29,10 @@ struct Quantization {
 /// beside it, where older programs for GPTQ put it; empty where there is neither. Refuses what sheaf does not
 /// read.
 std::optional<Quantization> read_quantization(const JsonFields& config, const std::string& path);
+
+/// The weight [rows, cols] of the linear layer `module` where it is stored in fewer bits; empty where it is a
+/// plain tensor. Takes all tensors that belong to it.
+std::optional<Matrix> take_quantized(TensorMap& tensors, const Quantization& quantization,
+                                     const std::string& module, int64_t rows, int64_t cols);
 
 }  // namespace sheaf

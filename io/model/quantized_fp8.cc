@@ -15,35 +15,6 @@ struct ScaleGrid {
   }
 };
 
-class Fp8Rows final : public StoredRows {
- public:
-  Fp8Rows(std::string name, const FileTensor& values, ScaleGrid grid, int64_t cols, DType dtype)
-      : name_(std::move(name)),
-        values_(values),
-        grid_(std::move(grid)),
-        cols_(cols),
-        block_(block_values(dtype)) {}
-
-  void read(int64_t first, int64_t count, std::byte* out) const override {
-    for (int64_t row = first; row < first + count; ++row) {
-      for (int64_t col = 0; col < cols_; col += block_) {
-        put_scale(out, grid_.at(row, col));
-        std::memcpy(out + kScaleBytes, values_.data + row * cols_ + col, static_cast<size_t>(block_));
-        out += kScaleBytes + block_;
-      }
-    }
-  }
-  void page_in(int64_t first, int64_t count) const override {
-    page_in_bytes(values_.data + first * cols_, count * cols_, name_);
-  }
-
- private:
-  std::string name_;
-  FileTensor values_;
-  ScaleGrid grid_;
-  int64_t cols_, block_;
-};
-
 ScaleGrid scale_grid(const QuantizedParts& parts, const Quantization& quantization) {
   const char* part = parts.has("weight_scale_inv") ? "weight_scale_inv" : "weight_scale";
   const FileTensor scales = parts.raw(part, {"F32", "F16", "BF16"});
@@ -56,7 +27,7 @@ ScaleGrid scale_grid(const QuantizedParts& parts, const Quantization& quantizati
     const int64_t across = (cols + quantization.block_cols - 1) / quantization.block_cols;
     if (shaped({down, across})) return {scales, quantization.block_rows, quantization.block_cols, across};
   }
-  if (count(scales) == 1) return {scales, rows, cols, 1};
+  if (scales.values() == 1) return {scales, rows, cols, 1};
   if (shaped({rows}) || shaped({rows, 1})) return {scales, 1, cols, 1};
   parts.wrong_shape(part, scales,
                     fmt::format("one scale, one for each of {} rows, or one for each block", rows));
@@ -75,9 +46,18 @@ std::optional<Matrix> take_fp8(const QuantizedParts& parts, const Quantization& 
   const bool large =
       parts.cols() % 128 == 0 && (grid.block_cols >= parts.cols() || grid.block_cols % 128 == 0);
   const DType dtype = large ? DType::e4m3_128 : DType::e4m3_32;
-  return parts.made(
-      "weight", dtype,
-      std::make_shared<Fp8Rows>(parts.name("weight"), values, std::move(grid), parts.cols(), dtype));
+  const int64_t cols = parts.cols(), block = block_values(dtype);
+  const auto read = [values, grid = std::move(grid), cols, block](int64_t first, int64_t count,
+                                                                  std::byte* out) {
+    for (int64_t row = first; row < first + count; ++row) {
+      for (int64_t col = 0; col < cols; col += block) {
+        put_scale(out, grid.at(row, col));
+        std::memcpy(out + kScaleBytes, values.data + row * cols + col, static_cast<size_t>(block));
+        out += kScaleBytes + block;
+      }
+    }
+  };
+  return parts.made("weight", dtype, values, cols, read);
 }
 
 }  // namespace sheaf

@@ -53,84 +53,51 @@ struct Int4 {
     const auto place = kind == Kind::awq ? awq_place(row) : static_cast<int>(row % 8);
     return (of_eight_rows >> 4 * place & 15) + static_cast<uint32_t>(zero_offset);
   }
-};
 
-class Int4Rows final : public StoredRows {
- public:
-  Int4Rows(std::string name, Int4 parts, DType dtype)
-      : name_(std::move(name)), parts_(std::move(parts)), dtype_(dtype), block_(block_values(dtype)) {}
-
-  void read(int64_t first, int64_t count, std::byte* out) const override {
-    const int64_t bytes = block_bytes(dtype_), blocks = parts_.cols / block_;
+  void read(DType dtype, int64_t first, int64_t count, std::byte* out) const {
+    const int64_t block = block_values(dtype), bytes = block_bytes(dtype), blocks = cols / block;
     // Rows inside: two of the layouts have them side by side.
     for (int64_t b = 0; b < blocks; ++b) {
-      const int64_t group = b * block_ / parts_.group;
+      const int64_t its_group = b * block / group;
       for (int64_t i = 0; i < count; ++i) {
         std::byte* to = out + (i * blocks + b) * bytes;
-        put_scale(to, parts_.scale(first + i, group), parts_.zero(first + i, group));
-        if (parts_.kind != Kind::awq)
-          for (int64_t w = 0; w < block_ / 8; ++w)
-            put_word(to, w, parts_.word(first + i, b * block_ / 8 + w));
+        put_scale(to, scale(first + i, its_group), zero(first + i, its_group));
+        if (kind != Kind::awq)
+          for (int64_t w = 0; w < block / 8; ++w) put_word(to, w, word(first + i, b * block / 8 + w));
       }
-      if (parts_.kind != Kind::awq) continue;
+      if (kind != Kind::awq) continue;
       for (int64_t eight = first / 8; eight * 8 < first + count; ++eight) {
         const int64_t from = std::max(first, eight * 8), to = std::min(first + count, eight * 8 + 8);
-        for (int64_t w = 0; w < block_ / 8; ++w) {
-          const auto words = parts_.eight_words(eight, b * block_ / 8 + w);
+        for (int64_t w = 0; w < block / 8; ++w) {
+          const auto by_row = eight_words(eight, b * block / 8 + w);
           for (int64_t row = from; row < to; ++row)
             put_word(out + ((row - first) * blocks + b) * bytes, w,
-                     words[static_cast<size_t>(Int4::awq_place(row))]);
+                     by_row[static_cast<size_t>(awq_place(row))]);
         }
       }
     }
   }
-  void page_in(int64_t first, int64_t count) const override {
-    if (parts_.kind == Kind::packed_int4)
-      page_in_bytes(parts_.words.data + first * parts_.cols / 2, count * parts_.cols / 2, name_);
-    else
-      page_in_bytes(parts_.words.data, static_cast<int64_t>(parts_.words.size), name_);
+
+  /// Where columns were sorted before they were grouped (desc_act), neighbours have different scales: such
+  /// rows are fp32.
+  void read_sorted(const FileTensor& sorted, int64_t first, int64_t count, std::byte* out) const {
+    for (int64_t eighth = 0; eighth < cols / 8; ++eighth) {
+      for (int64_t i = 0; i < count; ++i) {
+        const uint32_t packed = word(first + i, eighth);
+        for (int64_t c = 0; c < 8; ++c) {
+          const auto its_group = static_cast<int64_t>(word_at(sorted, eighth * 8 + c));
+          const auto steps =
+              static_cast<int>(packed >> 4 * c & 15) - static_cast<int>(zero(first + i, its_group));
+          const float value = scale(first + i, its_group) * static_cast<float>(steps);
+          std::memcpy(out + 4 * (i * cols + eighth * 8 + c), &value, sizeof value);
+        }
+      }
+    }
   }
 
- private:
   static void put_word(std::byte* block, int64_t index, uint32_t word) {
     std::memcpy(block + kScaleBytes + 4 * index, &word, sizeof word);
   }
-
-  std::string name_;
-  Int4 parts_;
-  DType dtype_;
-  int64_t block_;
-};
-
-/// Where columns were sorted before they were grouped (desc_act), neighbours have different scales: such rows
-/// are fp32.
-class SortedInt4Rows final : public StoredRows {
- public:
-  SortedInt4Rows(std::string name, Int4 parts, const FileTensor& groups)
-      : name_(std::move(name)), parts_(std::move(parts)), groups_(groups) {}
-
-  void read(int64_t first, int64_t count, std::byte* out) const override {
-    for (int64_t eighth = 0; eighth < parts_.cols / 8; ++eighth) {
-      for (int64_t i = 0; i < count; ++i) {
-        const uint32_t word = parts_.word(first + i, eighth);
-        for (int64_t c = 0; c < 8; ++c) {
-          const auto group = static_cast<int64_t>(word_at(groups_, eighth * 8 + c));
-          const auto steps =
-              static_cast<int>(word >> 4 * c & 15) - static_cast<int>(parts_.zero(first + i, group));
-          const float value = parts_.scale(first + i, group) * static_cast<float>(steps);
-          std::memcpy(out + 4 * (i * parts_.cols + eighth * 8 + c), &value, sizeof value);
-        }
-      }
-    }
-  }
-  void page_in(int64_t /*first*/, int64_t /*count*/) const override {
-    page_in_bytes(parts_.words.data, static_cast<int64_t>(parts_.words.size), name_);
-  }
-
- private:
-  std::string name_;
-  Int4 parts_;
-  FileTensor groups_;
 };
 
 /// The group of every column, where that is not simply the next ones together.
@@ -175,11 +142,18 @@ std::optional<Matrix> take_int4(const QuantizedParts& parts, const Quantization&
     int4.scales = parts.scales("scales", int4.groups, rows);
     int4.zeros = parts.words("qzeros", int4.groups, rows / 8);
   }
-  const std::string name = parts.name(words);
+  const FileTensor values = int4.words;
   if (const auto groups = sorted_groups(parts, int4))
-    return parts.made(words, DType::f32, std::make_shared<SortedInt4Rows>(name, std::move(int4), *groups));
+    return parts.made(
+        words, DType::f32, values, 0,
+        [int4 = std::move(int4), groups = *groups](int64_t first, int64_t count, std::byte* out) {
+          int4.read_sorted(groups, first, count, out);
+        });
   const DType dtype = int4.group % 128 == 0 ? DType::int4_128 : DType::int4_32;
-  return parts.made(words, dtype, std::make_shared<Int4Rows>(name, std::move(int4), dtype));
+  return parts.made(words, dtype, values, by_rows ? cols / 2 : 0,
+                    [int4 = std::move(int4), dtype](int64_t first, int64_t count, std::byte* out) {
+                      int4.read(dtype, first, count, out);
+                    });
 }
 
 }  // namespace sheaf

@@ -6,38 +6,11 @@
 namespace sheaf {
 namespace {
 
-class Nf4Rows final : public StoredRows {
- public:
-  Nf4Rows(std::string name, const FileTensor& pairs, std::vector<float> scales, int64_t cols)
-      : name_(std::move(name)), pairs_(pairs), scales_(std::move(scales)), cols_(cols) {}
-
-  void read(int64_t first, int64_t count, std::byte* out) const override {
-    for (int64_t block = first * cols_ / kBlock; block < (first + count) * cols_ / kBlock; ++block) {
-      put_scale(out, scales_[static_cast<size_t>(block)]);
-      out += kScaleBytes;
-      // The file has the first of two in the high bits.
-      for (int64_t i = 0; i < kBlock / 2; ++i) {
-        const auto pair = std::to_integer<uint32_t>(pairs_.data[block * kBlock / 2 + i]);
-        *out++ = static_cast<std::byte>(pair >> 4 | (pair & 15) << 4);
-      }
-    }
-  }
-  void page_in(int64_t first, int64_t count) const override {
-    page_in_bytes(pairs_.data + first * cols_ / 2, count * cols_ / 2, name_);
-  }
-
-  static constexpr int64_t kBlock = 64;
-
- private:
-  std::string name_;
-  FileTensor pairs_;
-  std::vector<float> scales_;
-  int64_t cols_;
-};
+constexpr int64_t kBlock = 64;
 
 /// The largest value of every block, which may itself be stored in 8 bits.
 std::vector<float> nf4_scales(const QuantizedParts& parts, const JsonFields& state) {
-  const int64_t blocks = parts.rows() * parts.cols() / Nf4Rows::kBlock;
+  const int64_t blocks = parts.rows() * parts.cols() / kBlock;
   const FileTensor absmax = parts.shaped("weight.absmax", {"F32", "F16", "BF16", "U8"}, {blocks});
   std::vector<float> scales(static_cast<size_t>(blocks));
   if (absmax.type != "U8") {
@@ -69,7 +42,7 @@ std::optional<Matrix> take_nf4(const QuantizedParts& parts) {
       parse_json({reinterpret_cast<const char*>(text.data), static_cast<size_t>(text.size)}, source);
   if (!object.is_object()) parts.bad(about, "is not a JSON object");
   const JsonFields state(object, source);
-  if (state.integer("blocksize") != Nf4Rows::kBlock || cols % Nf4Rows::kBlock != 0)
+  if (state.integer("blocksize") != kBlock || cols % kBlock != 0)
     parts.bad("weight", "has {} columns in blocks of {}; sheaf reads whole blocks of 64", cols,
               state.integer("blocksize"));
   const nlohmann::json* shape = state.find("shape");
@@ -80,8 +53,19 @@ std::optional<Matrix> take_nf4(const QuantizedParts& parts) {
   for (int64_t i = 0; i < 16; ++i)
     if (std::fabs(float_at(map, i) - kNf4.values[i]) > 1e-6f)
       parts.bad("weight.quant_map", "is not that of NF4");
-  return parts.made("weight", DType::nf4,
-                    std::make_shared<Nf4Rows>(parts.name("weight"), pairs, nf4_scales(parts, state), cols));
+  const auto read = [pairs, scales = nf4_scales(parts, state), cols](int64_t first, int64_t count,
+                                                                     std::byte* out) {
+    for (int64_t block = first * cols / kBlock; block < (first + count) * cols / kBlock; ++block) {
+      put_scale(out, scales[static_cast<size_t>(block)]);
+      out += kScaleBytes;
+      // The file has the first of two in the high bits.
+      for (int64_t i = 0; i < kBlock / 2; ++i) {
+        const auto pair = std::to_integer<uint32_t>(pairs.data[block * kBlock / 2 + i]);
+        *out++ = static_cast<std::byte>(pair >> 4 | (pair & 15) << 4);
+      }
+    }
+  };
+  return parts.made("weight", DType::nf4, pairs, cols / 2, read);
 }
 
 }  // namespace sheaf

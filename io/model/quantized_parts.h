@@ -1,29 +1,27 @@
 #pragma once
+#include <bit>
 #include <cstring>
 #include <fmt/ranges.h>
-#include <functional>
-#include <numeric>
 #include <optional>
 
 #include "core/base/error.h"
 #include "core/model/scaled_blocks.h"
 #include "io/model/quantization.h"
-#include "io/model/tensor_map.h"
 
 namespace sheaf {
 
+inline void put_scale(std::byte* block, float scale, uint32_t zero_point = 0) {
+  const uint32_t bits = std::bit_cast<uint32_t>(scale) | zero_point;
+  std::memcpy(block, &bits, sizeof bits);
+}
+
 inline uint32_t word_at(const FileTensor& tensor, int64_t index) {
-  uint32_t word = 0;
-  std::memcpy(&word, tensor.data + 4 * index, sizeof word);
-  return word;
+  return load_value<uint32_t>(tensor.data + 4 * index);
 }
 inline float float_at(const FileTensor& tensor, int64_t index) {
   float value = 0;
   to_f32(*tensor.dtype, tensor.data + index * block_bytes(*tensor.dtype), 1, &value);
   return value;
-}
-inline int64_t count(const FileTensor& tensor) {
-  return std::accumulate(tensor.shape.begin(), tensor.shape.end(), int64_t{1}, std::multiplies<>());
 }
 
 /// The tensors that make up the weight of one linear layer.
@@ -66,14 +64,17 @@ class QuantizedParts {
     refuse("{}: tensor {} {}", tensors_.source(), name(part), fmt::format(text, std::forward<Args>(args)...));
   }
 
-  Matrix made(const char* part, DType dtype, std::shared_ptr<const StoredRows> source) const {
+  /// The matrix that `read` puts together; a row is made of `row_bytes` of `values`, or (0) of any of them.
+  Matrix made(const char* part, DType dtype, const FileTensor& values, int64_t row_bytes,
+              decltype(StoredRows::read) read) const {
     Matrix matrix;
     matrix.name = name(part);
     matrix.file = tensors_.all().at(matrix.name).file;
     matrix.dtype = dtype;
     matrix.rows = rows_;
     matrix.cols = cols_;
-    matrix.source = std::move(source);
+    matrix.source = std::make_shared<StoredRows>(
+        StoredRows{std::move(read), matrix.name, values.data, static_cast<int64_t>(values.size), row_bytes});
     return matrix;
   }
 

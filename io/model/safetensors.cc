@@ -1,7 +1,6 @@
 #include "io/model/safetensors.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <filesystem>
@@ -9,7 +8,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/text/json_error.h"
+#include "core/text/json_reader.h"
 #include "io/base/json_file.h"
 
 namespace sheaf {
@@ -19,30 +18,6 @@ static_assert(std::endian::native == std::endian::little, "safetensors are read 
 namespace {
 
 using nlohmann::json;
-
-struct Type {
-  const char* name;
-  int64_t bytes;
-  std::optional<DType> dtype;
-};
-
-constexpr std::array<Type, 15> types{{
-    {"F32", 4, DType::f32},
-    {"F16", 2, DType::f16},
-    {"BF16", 2, DType::bf16},
-    {"F64", 8, {}},
-    {"F8_E4M3", 1, {}},
-    {"F8_E5M2", 1, {}},
-    {"I64", 8, {}},
-    {"I32", 4, {}},
-    {"I16", 2, {}},
-    {"I8", 1, {}},
-    {"U64", 8, {}},
-    {"U32", 4, {}},
-    {"U16", 2, {}},
-    {"U8", 1, {}},
-    {"BOOL", 1, {}},
-}};
 
 /// Reads the header entry by entry; an entry is dropped once it is understood, so memory stays near the
 /// header's size.
@@ -112,12 +87,10 @@ class HeaderReader {
     }
     FileTensor tensor;
     tensor.type = dtype.get<std::string>();
-    const auto* type =
-        std::ranges::find_if(types, [&](const Type& known) { return tensor.type == known.name; });
-    if (type == types.end())
-      refuse("{}: tensor {} has unknown type {}", path_, shown(name_), shown(tensor.type));
+    const TensorType* type = find_safetensors_type(tensor.type);
+    if (type == nullptr) refuse("{}: tensor {} has unknown type {}", path_, shown(name_), shown(tensor.type));
     tensor.dtype = type->dtype;
-    int64_t bytes = type->bytes;
+    int64_t bytes = type->block_bytes;
     for (const json& size : shape) {
       const auto number = whole(size);
       if (!number) bad("its shape has an entry that is not a count");
@@ -186,7 +159,7 @@ SafetensorsModel open_sharded(const std::string& path) {
     if (!file.is_string()) refuse("{}: tensor {} has no file name", path, shown(tensor));
     shards[file.get<std::string>()].push_back(tensor);
   }
-  SafetensorsModel model{TensorMap(path, readable_safetensors_types()), {}};
+  SafetensorsModel model{TensorMap(path, readable_types(false)), {}};
   const auto folder = std::filesystem::path(path).parent_path();
   for (const auto& [name, tensors] : shards) {
     // A shard lies beside its index; anything else would let a model file point elsewhere.
@@ -225,17 +198,9 @@ SafetensorsFile SafetensorsFile::open(const std::string& path) {
   return out;
 }
 
-std::string readable_safetensors_types() {
-  std::string list;
-  for (const Type& type : types) {
-    if (type.dtype) list += (list.empty() ? "" : ", ") + std::string(type.name);
-  }
-  return list;
-}
-
 SafetensorsModel open_safetensors_model(const std::string& path) {
   if (path.ends_with(".json")) return open_sharded(path);
-  SafetensorsModel model{TensorMap(path, readable_safetensors_types()), {}};
+  SafetensorsModel model{TensorMap(path, readable_types(false)), {}};
   add_all(SafetensorsFile::open(path), model);
   return model;
 }

@@ -24,9 +24,6 @@ class SafetensorsFile {
   std::map<std::string, FileTensor> tensors_;
 };
 
-/// "F32, F16, BF16": the types sheaf reads.
-std::string readable_safetensors_types();
-
 /// The tensors of a model: `path` is a safetensors file, or the index (*.index.json) of a sharded one.
 struct SafetensorsModel {
   TensorMap tensors;

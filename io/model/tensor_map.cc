@@ -2,22 +2,29 @@
 
 #include <algorithm>
 #include <fmt/ranges.h>
-#include <functional>
-#include <numeric>
 
 #include "core/base/error.h"
 #include "io/base/mapped_file.h"
 
 namespace sheaf {
 
+namespace {
+
+Matrix matrix_of(const std::string& name, const FileTensor& tensor, int64_t rows, int64_t cols) {
+  Matrix matrix;
+  matrix.name = name;
+  matrix.file = tensor.file;
+  matrix.dtype = *tensor.dtype;
+  matrix.rows = rows;
+  matrix.cols = cols;
+  matrix.data = tensor.data;
+  return matrix;
+}
+
+}  // namespace
+
 void refuse_unless_finite(const std::string& name, const FileTensor& tensor) {
-  Matrix values;
-  values.name = name;
-  values.file = tensor.file;
-  values.dtype = *tensor.dtype;
-  values.rows = 1;
-  values.cols = std::accumulate(tensor.shape.begin(), tensor.shape.end(), int64_t{1}, std::multiplies<>());
-  values.data = tensor.data;
+  const Matrix values = matrix_of(name, tensor, 1, tensor.values());
   if (values.cols == 0) return;
   values.page_in(0, 1);
   values.check_finite(0, 1);
@@ -46,7 +53,7 @@ const FileTensor& TensorMap::take_raw(const std::string& name,
   return tensor;
 }
 
-Matrix TensorMap::take_shaped(const std::string& name, const std::vector<int64_t>& shape) {
+Matrix TensorMap::take(const std::string& name, const std::vector<int64_t>& shape) {
   const FileTensor& tensor = need(name);
   if (tensor.shape != shape) {
     refuse("{}: tensor {} has shape [{}], but the model's description needs [{}]", source_, name,
@@ -57,22 +64,7 @@ Matrix TensorMap::take_shaped(const std::string& name, const std::vector<int64_t
            readable_types_);
   }
   used_.insert(name);
-  Matrix matrix;
-  matrix.name = name;
-  matrix.file = tensor.file;
-  matrix.dtype = *tensor.dtype;
-  matrix.rows = shape.size() == 2 ? shape[0] : 1;
-  matrix.cols = shape.back();
-  matrix.data = tensor.data;
-  return matrix;
-}
-
-Matrix TensorMap::take(const std::string& name, int64_t rows, int64_t cols) {
-  return take_shaped(name, {rows, cols});
-}
-
-Matrix TensorMap::take_vector(const std::string& name, int64_t size) {
-  return take_shaped(name, {size});
+  return matrix_of(name, tensor, shape.size() == 2 ? shape[0] : 1, shape.back());
 }
 
 void TensorMap::ignore_zeros(const std::string& name) {

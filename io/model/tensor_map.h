@@ -1,8 +1,9 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
-#include <memory>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -21,6 +22,10 @@ struct FileTensor {
   const std::byte* data = nullptr;
   uint64_t size = 0;  ///< bytes
   std::string file;   ///< where it lies, one of several shards perhaps
+
+  int64_t values() const {
+    return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  }
 };
 
 /// Refuses a tensor of floating-point numbers one of which is NaN or infinite.
@@ -38,10 +43,8 @@ class TensorMap {
   const std::map<std::string, FileTensor>& all() const { return tensors_; }
   const std::string& source() const { return source_; }
 
-  /// Refuses a missing tensor, a type sheaf does not read and another shape than [rows, cols].
-  Matrix take(const std::string& name, int64_t rows, int64_t cols);
-  /// A tensor of shape [size].
-  Matrix take_vector(const std::string& name, int64_t size);
+  /// Refuses a missing tensor, a type sheaf does not read and another shape. A vector has one row.
+  Matrix take(const std::string& name, const std::vector<int64_t>& shape);
   /// The tensor as it lies in the file. Refuses a missing one and another type than one of `types`, and
   /// floating-point numbers that are not finite: the scales of weights in fewer bits.
   const FileTensor& take_raw(const std::string& name, std::initializer_list<std::string_view> types);
@@ -54,7 +57,6 @@ class TensorMap {
 
  private:
   const FileTensor& need(const std::string& name) const;
-  Matrix take_shaped(const std::string& name, const std::vector<int64_t>& shape);
 
   std::string source_;
   std::string readable_types_;

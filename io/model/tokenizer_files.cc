@@ -3,14 +3,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/tokenizer/sentencepiece_model.h"
-#include "core/tokenizer/tiktoken.h"
-#include "core/tokenizer/tokenizer_json.h"
+#include "core/tokenizer/read_tokenizer.h"
 #include "io/base/foreign_files.h"
 #include "io/base/json_file.h"
 #include "io/base/mapped_file.h"
 #include "io/model/gguf.h"
-#include "io/model/gguf_tokenizer.h"
 #include "io/model/model_files.h"
 
 namespace sheaf {
@@ -89,7 +86,7 @@ LoadedTokenizer load_file(const fs::path& path) {
     out.tokenizer = read_tokenizer_json(text, config, name);
   } else if (looks_like_tiktoken(text)) {
     out.tokenizer = read_tiktoken(text, name);
-  } else if (sentencepiece_facts(text).readable) {
+  } else if (looks_like_sentencepiece(text)) {
     out.tokenizer = read_sentencepiece(text, name);
   } else {
     refuse(

@@ -2,8 +2,9 @@
 
 #include "core/base/error.h"
 #include "core/job/words.h"
-#include "core/task/value.h"
+#include "core/report/report.h"
 #include "core/text/json_reader.h"
+#include "core/text/utf8.h"
 #include "io/base/file_layer.h"
 #include "io/base/sha256.h"
 
@@ -35,8 +36,8 @@ class ManifestReader {
       manifest.first = count_of(records, "first");
       manifest.end = count_of(records, "end");
       for (const ordered_json& file : json.at("files"))
-        manifest.files.push_back({name_of(file), count_of(file, "rows"), count_of(file, "bytes"),
-                                  file.at("sha256").get<std::string>()});
+        manifest.files.push_back({file.at("name").get<std::string>(), count_of(file, "rows"),
+                                  count_of(file, "bytes"), file.at("sha256").get<std::string>()});
       manifest.fingerprint = std::move(json.at("fingerprint"));
       if (const auto sources = json.find("sources"); sources != json.end())  // not in earlier versions
         manifest.sources = {sources->at("input").get<std::string>(),
@@ -78,11 +79,6 @@ class ManifestReader {
     return value.get<int64_t>();
   }
 
-  std::string name_of(const ordered_json& file) const {
-    const auto& name = file.at("name").get_ref<const std::string&>();
-    return name;
-  }
-
   const std::string &path_, &mend_;
 };
 
@@ -91,8 +87,7 @@ class ManifestReader {
 void check_bytes(const std::string& path, const PublishedFile& file) {
   const auto bytes = file_size(path);
   if (bytes == file.bytes || (file.name.ends_with(".part") && bytes > file.bytes)) return;
-  refuse("{}: the file is missing or does not have its {} bytes; run the job again with --restart", path,
-         file.bytes);
+  refuse("{}: the file is missing or does not have its {} bytes; {}", path, file.bytes, kRestart);
 }
 
 bool is_rows_name(std::string_view name) {
@@ -139,6 +134,12 @@ Manifest read_manifest(const std::string& folder, const std::string& mend) {
   const auto text = read_whole(path, kMostBytes);
   if (!text) refuse("{}: the file is missing; {}", path, mend);
   return parse_manifest(*text, path, mend);
+}
+
+ordered_json read_report_file(const std::string& path) {
+  const auto text = read_whole(path);
+  if (!text) refuse("{}: no such file", path);
+  return read_report(*text, path);
 }
 
 }  // namespace sheaf

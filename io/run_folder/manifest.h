@@ -7,6 +7,9 @@
 
 namespace sheaf {
 
+/// What to do about a run folder whose files are not those of its run.
+inline constexpr const char* kRestart = "run the job again with --restart";
+
 /// A file of a run folder that will not change any more.
 struct PublishedFile {
   std::string name;
@@ -46,5 +49,8 @@ nlohmann::ordered_json manifest_json(const Manifest& manifest);
 Manifest parse_manifest(const std::string& text, const std::string& path, const std::string& mend);
 /// Reads the manifest of a folder; refuses one that is missing or damaged.
 Manifest read_manifest(const std::string& folder, const std::string& mend);
+
+/// The whole report in a report.json; refuses anything else, naming the file.
+nlohmann::ordered_json read_report_file(const std::string& path);
 
 }  // namespace sheaf

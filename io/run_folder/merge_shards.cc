@@ -5,14 +5,12 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/report/add_reports.h"
-#include "core/report/report_check.h"
+#include "core/report/report.h"
 #include "core/report/report_html.h"
-#include "io/base/list_changes.h"
+#include "io/base/job_changes.h"
 #include "io/base/sha256.h"
 #include "io/run_folder/manifest.h"
 #include "io/run_folder/openai_line.h"
-#include "io/run_folder/report_file.h"
 
 namespace sheaf {
 namespace {
@@ -111,7 +109,7 @@ ordered_json add_up_reports(const std::vector<ShardFolder>& shards) {
 }
 
 /// What the merge will hold: the shards' rows files in order under new numbers.
-struct Plan {
+struct MergePlan {
   struct Copy {
     const ShardFolder* shard;
     const PublishedFile* file;
@@ -120,11 +118,11 @@ struct Plan {
   Manifest manifest;  ///< the sum of the rejects is known when they are copied
 };
 
-Plan plan_merge(const std::vector<ShardFolder>& shards) {
-  Plan plan;
+MergePlan plan_merge(const std::vector<ShardFolder>& shards) {
+  MergePlan plan;
   PublishedFile rejects;
   rejects.name = "rejects.jsonl";
-  std::optional<Plan::Copy> empty;
+  std::optional<MergePlan::Copy> empty;
   for (const ShardFolder& shard : shards) {
     for (const PublishedFile& file : shard.manifest.files) {
       if (file.name == "rejects.jsonl") {
@@ -141,7 +139,7 @@ Plan plan_merge(const std::vector<ShardFolder>& shards) {
   }
   // A shard without rows has an empty file; the whole needs one only where there is no other.
   if (plan.rows.empty() && empty) plan.rows.push_back(*empty);
-  for (const Plan::Copy& copy : plan.rows) {
+  for (const MergePlan::Copy& copy : plan.rows) {
     PublishedFile file = *copy.file;
     file.name = fmt::format("rows-{:05}{}", plan.manifest.files.size(),
                             std::filesystem::path(file.name).extension().string());
@@ -156,7 +154,7 @@ Plan plan_merge(const std::vector<ShardFolder>& shards) {
 }
 
 /// Whether the folder holds this very merge, finished before.
-bool is_merged(const std::string& out, const Plan& plan) {
+bool is_merged(const std::string& out, const MergePlan& plan) {
   if (!file_size(out + "/_SUCCESS") || file_size(out + "/" + kMergeMark)) return false;
   const Manifest there = read_manifest(out, "merge into a new folder");
   const auto same = [&](const PublishedFile& a, const PublishedFile& b) {
@@ -198,7 +196,7 @@ Merged merge_shards(FileLayer& files, const std::string& folder, const std::vect
   std::sort(shards.begin(), shards.end(), [](const auto& a, const auto& b) { return a.index < b.index; });
   if (shards.empty()) refuse("no shards to merge");
   check_shards(shards);
-  Plan plan = plan_merge(shards);
+  MergePlan plan = plan_merge(shards);
   Manifest& manifest = plan.manifest;
   Merged merged{manifest.rows, manifest.rejects, static_cast<int64_t>(plan.rows.size()), {}, true};
   if (is_merged(out, plan)) return merged;
@@ -229,7 +227,7 @@ Merged merge_shards(FileLayer& files, const std::string& folder, const std::vect
   Sha256 sum;
   {
     const auto rejects = files.open(out + "/rejects.jsonl.part");
-    for (const Plan::Copy& copy : plan.rejects) copy_file(*copy.shard, *copy.file, *rejects, &sum);
+    for (const MergePlan::Copy& copy : plan.rejects) copy_file(*copy.shard, *copy.file, *rejects, &sum);
     rejects->sync();
   }
   manifest.files.back().sha256 = sum.hex();

@@ -8,7 +8,7 @@
 #include "io/base/file_layer.h"
 #include "io/base/named_output.h"
 #include "io/base/store_uri.h"
-#include "io/corpus/corpus_files.h"
+#include "io/corpus/corpus.h"
 #include "io/run_folder/manifest.h"
 
 namespace sheaf {

@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/text/json_reader.h"
+#include "core/text/printable.h"
 #include "io/base/file_layer.h"
 #include "io/base/table_file.h"
 #include "io/run_folder/row_line.h"
@@ -10,30 +12,28 @@
 namespace sheaf {
 namespace {
 
+using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr const char* kRunAnew = "run the job again with --restart";
-
 /// A number of a table is a double; the row had 20 for 20.0.
-nlohmann::json whole_number(const nlohmann::json& cell) {
+json whole_number(const json& cell) {
   constexpr double kExact = 9007199254740992;  // 2^53
   if (!cell.is_number_float()) return cell;
   const auto number = cell.get<double>();
-  return std::trunc(number) == number && std::abs(number) < kExact
-             ? nlohmann::json(static_cast<int64_t>(number))
-             : cell;
+  return std::trunc(number) == number && std::abs(number) < kExact ? json(static_cast<int64_t>(number))
+                                                                   : cell;
 }
 
 /// The line that JSON lines would have in place of a row of a table.
-std::string line_of(nlohmann::json cells, const Schema& schema) {
-  const nlohmann::json category = cells.value("category", nlohmann::json());
+std::string line_of(json cells, const Schema& schema) {
+  const json category = cells.value("category", json());
   const Category* const known =
       category.is_string() ? schema.find(category.get_ref<const std::string&>()) : nullptr;
   if (!known) return {};
   ordered_json line = ordered_json::object();
   ordered_json values = ordered_json::object();
   for (const Attribute& attribute : known->attributes)
-    values[attribute.name] = whole_number(cells.value(attribute.name, nlohmann::json()));
+    values[attribute.name] = whole_number(cells.value(attribute.name, json()));
   for (const Category& other : schema.categories)
     for (const Attribute& attribute : other.attributes) cells.erase(attribute.name);
   for (const auto& [name, cell] : cells.items())
@@ -64,9 +64,9 @@ class RowsReader {
     for (const TableFile::Column& column : file.columns()) columns.push_back(column.name);
     file.select(columns);
     while (const auto batch = file.next()) {
-      if (!batch->error.empty()) refuse("{}: row {}: {}; {}", path, batch->first_row, batch->error, kRunAnew);
+      if (!batch->error.empty()) refuse("{}: row {}: {}; {}", path, batch->first_row, batch->error, kRestart);
       int64_t number = batch->first_row;
-      for (const nlohmann::json& cells : batch->cells)
+      for (const json& cells : batch->cells)
         take(line_of(cells, schema_), fmt::format("{}: row {}", path, number++));
     }
   }
@@ -75,13 +75,22 @@ class RowsReader {
   void take(const std::string& line, const std::string& place) {
     std::optional<Row> row = read_row(line);
     if (!row || !std::holds_alternative<ExtractedValues>(row->content))
-      refuse("{}: sheaf did not write this row; {}", place, kRunAnew);
+      refuse("{}: sheaf did not write this row; {}", place, kRestart);
     take_(std::move(*row));
   }
 
   const Schema& schema_;
   const std::function<void(Row&&)>& take_;
 };
+
+/// The numbers of the files by the names that the fingerprint has.
+std::unordered_map<std::string, size_t> numbers_then(const Manifest& manifest) {
+  std::unordered_map<std::string, size_t> numbers;
+  const auto corpus = manifest.fingerprint.find("corpus");
+  if (corpus == manifest.fingerprint.end()) return numbers;
+  for (const auto& [name, about] : corpus->items()) numbers.emplace(name, numbers.size());
+  return numbers;
+}
 
 }  // namespace
 
@@ -92,8 +101,41 @@ void read_rows(const std::string& folder, const Manifest& manifest, const Schema
     if (!file.name.starts_with("rows-")) continue;
     const std::string path = folder + "/" + file.name;
     check_bytes(path, file);
-    file.name.ends_with(".jsonl") ? reader.read_json_lines(path, file.rows) : reader.read_table(path);
+    file.name.find(".jsonl") != std::string::npos ? reader.read_json_lines(path, file.rows)
+                                                  : reader.read_table(path);
   }
+}
+
+RejectedRecords::RejectedRecords(const std::string& folder, const Manifest& manifest,
+                                 const std::vector<std::string>& files) {
+  for (const std::string& file : files) numbers_.emplace(file, numbers_.size());
+  const auto then = numbers_then(manifest);
+  const PublishedFile& rejects = manifest.files.back();
+  const std::string path = folder + "/" + rejects.name;
+  if (rejects.rows == 0 && rejects.name.ends_with(".part")) return;
+  check_bytes(path, rejects);
+  int64_t line = 0, records = 0;
+  read_lines(path, [&](const std::string& text) {
+    if (records >= rejects.rows) return;
+    ++line;
+    const auto reject = read_json(text);
+    const auto file = reject.is_object() ? reject.value("file", json()) : json();
+    const auto row = reject.is_object() ? reject.value("row", json()) : json();
+    const auto number =
+        file.is_string() ? then.find(printable_line(file.get_ref<const std::string&>())) : then.end();
+    if (number == then.end() || !row.is_number_integer())
+      refuse("{}:{}: the run's corpus has no record at the place that this line names; {}", path, line,
+             kRestart);
+    places_.emplace(number->second, row.get<int64_t>());
+    // A line may stand for several records, which a corpus passes over together too.
+    const auto several = reject.find("records");
+    records += several != reject.end() && several->is_number_integer() ? several->get<int64_t>() : 1;
+  });
+}
+
+bool RejectedRecords::has(const Place& place) const {
+  const auto file = numbers_.find(place.file);
+  return file != numbers_.end() && places_.contains({file->second, place.row});
 }
 
 }  // namespace sheaf

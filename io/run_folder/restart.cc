@@ -16,17 +16,10 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kMark = ".restart", kKeep = "keep\n";
 
-// The folders beside the real one, not beside a link to it.
-std::string building_of(const std::string& folder) {
-  return folder + ".restart";
-}
-std::string previous_of(const std::string& folder) {
-  return folder + ".previous";
-}
-/// Where the old run is for a moment if the file system cannot exchange folders.
-std::string aside_of(const std::string& folder) {
-  return folder + ".replaced";
-}
+// The folders beside the real one, not beside a link to it: where the new run is built, where the old one is
+// kept, and where it is for a moment if the file system cannot exchange folders.
+constexpr const char *kBuilding = ".restart", *kPrevious = ".previous", *kAside = ".replaced";
+
 std::string mark_of(const std::string& folder) {
   return fmt::format("{}/{}", folder, kMark);
 }
@@ -43,10 +36,6 @@ bool is_folder(const std::string& path) {
 bool is_own(const std::string& name) {
   return is_run_file(name) || name == ".lock" || name == kMergeMark || name == kMark ||
          name == fmt::format("{}.part", kMark);
-}
-
-bool is_hidden(const std::string& name) {
-  return name.starts_with('.');
 }
 
 std::string stranger_in(const std::string& folder) {
@@ -75,7 +64,7 @@ void check_same_device(const std::string& folder) {
 
 /// From wherever an exchange was cut short; the folder is locked.
 void finish_exchange(FileLayer& files, const std::string& folder) {
-  const std::string old = building_of(folder), aside = aside_of(folder);
+  const std::string old = folder + kBuilding, aside = folder + kAside;
   // What could not be exchanged in one step.
   if (is_folder(aside)) {
     if (!is_folder(folder))
@@ -86,7 +75,7 @@ void finish_exchange(FileLayer& files, const std::string& folder) {
   const auto mark = read_whole(mark_of(folder));
   if (!mark) return;
   // The mark is the new run's: it stands in its place, and the old one beside it.
-  const std::string previous = previous_of(folder);
+  const std::string previous = folder + kPrevious;
   if (is_folder(old) && *mark == kKeep) {
     if (is_folder(previous)) remove_run(files, previous);
     files.rename(old, previous);
@@ -106,15 +95,16 @@ void finish_exchange(FileLayer& files, const std::string& folder) {
 Restart::Restart(FileLayer& files, const std::string& folder, bool keep_previous)
     : files_(files),
       folder_(real_path(folder)),
-      building_(building_of(folder_)),
+      building_(folder_ + kBuilding),
       keep_previous_(keep_previous) {
   check_own_folder(folder_, true);
+  const auto is_hidden = [](const std::string& name) { return name.starts_with('.'); };
   if (!file_size(mark_of(building_)) && !std::ranges::all_of(list_folder(building_), is_hidden))
     refuse("{}: --restart builds the new run there, but the folder holds something else; move it away",
            building_);
-  if (const std::string stranger = stranger_in(previous_of(folder_)); keep_previous && !stranger.empty())
+  if (const std::string stranger = stranger_in(folder_ + kPrevious); keep_previous && !stranger.empty())
     refuse("{}: --keep-previous would replace this folder, but it holds {}; move it away",
-           previous_of(folder_), stranger);
+           folder_ + kPrevious, stranger);
   files_.make_folder(folder_);
   check_same_device(folder_);
   lock_ = files_.lock(folder_);
@@ -130,23 +120,23 @@ void Restart::swap() {
   lock_->check();
   write_whole(files_, building_, std::string(kMark), keep_previous_ ? kKeep : "\n");
   if (!files_.exchange(building_, folder_)) {
-    files_.rename(folder_, aside_of(folder_));
+    files_.rename(folder_, folder_ + kAside);
     files_.rename(building_, folder_);
-    files_.rename(aside_of(folder_), building_);
+    files_.rename(folder_ + kAside, building_);
   }
   files_.sync_folder(parent_of(folder_));
   finish_exchange(files_, folder_);
 }
 
 void settle_restart(FileLayer& files, const std::string& folder) {
-  const std::string out = real_path(folder), aside = aside_of(out);
+  const std::string out = real_path(folder), aside = out + kAside;
   if (!file_size(mark_of(out)) && !is_folder(aside)) return;
   const auto lock = files.lock(is_folder(out) ? out : aside);
   finish_exchange(files, out);
 }
 
 std::string unfinished_restart(const std::string& folder) {
-  const std::string building = building_of(real_path(folder));
+  const std::string building = real_path(folder) + kBuilding;
   if (!file_size(mark_of(building))) return {};
   // One that failed before its first answer is not worth a word.
   const auto holds_answers = [&](const std::string& name) {

@@ -5,7 +5,7 @@
 #include "core/base/error.h"
 #include "core/methods/method.h"
 #include "io/base/table_file.h"
-#include "io/corpus/corpus_files.h"
+#include "io/corpus/corpus.h"
 
 namespace sheaf {
 namespace {

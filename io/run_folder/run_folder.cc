@@ -197,19 +197,20 @@ void RunFolder::resume(const std::string& text) {
     refuse("{}: the journal is damaged at its beginning; {}", options_.path, kMend);
   const ordered_json& head = journal.lines[0].record;
   if (head.contains("empty")) return begin();  // a restart got no further
-  std::vector<Progress> places;
-  try {
-    if (is_without_rows(journal) && head.at("fingerprint") != options_.fingerprint) {
-      notice_ += fmt::format(
-          "{}: the run there has no rows yet, and since then {}; sheaf starts it again from the beginning",
-          options_.path, describe_changes(head.at("fingerprint"), options_.fingerprint));
-      return begin();
-    }
-    check_same(head.at("fingerprint"), false);
-    places = read_places(journal);
-  } catch (const ordered_json::exception&) {
-    refuse("{}: a line was not written by sheaf; {}", path("journal"), kMend);
+  std::optional<JournalRun> run = read_run(journal);
+  if (run && is_without_rows(journal) && run->fingerprint != options_.fingerprint) {
+    notice_ += fmt::format(
+        "{}: the run there has no rows yet, and since then {}; sheaf starts it again from the beginning",
+        options_.path, describe_changes(run->fingerprint, options_.fingerprint));
+    return begin();
   }
+  if (run) check_same(run->fingerprint, false);
+  bool ours = run && run->places[0].position == options_.first_row;
+  for (size_t i = 0; ours && i < run->published.size(); ++i)
+    ours = run->published[i].name == rows_name(static_cast<int64_t>(i));
+  if (!ours) refuse("{}: a line was not written by sheaf; {}", path("journal"), kMend);
+  published_ = std::move(run->published);
+  std::vector<RunProgress>& places = run->places;
   const int64_t last_position = places.back().position;
   forget_damaged(places);
   const int64_t file = places.back().file;
@@ -256,44 +257,6 @@ void RunFolder::resume(const std::string& text) {
   if (at_.may_end && at_.file_rows >= options_.rows_per_file) publish();
 }
 
-/// Every line is a place where the run could go on, as long as the files hold what it says. The sums of the
-/// lines keep out damage, not somebody who computes them anew.
-std::vector<RunFolder::Progress> RunFolder::read_places(const JournalText& journal) {
-  const auto check = [&](bool right) {
-    if (!right) refuse("{}: a line was not written by sheaf; {}", path("journal"), kMend);
-  };
-  std::vector<Progress> places(1);
-  places[0].position = journal.lines[0].record.at("first_row");
-  check(places[0].position == options_.first_row);
-  for (size_t i = 1; i < journal.lines.size(); ++i) {
-    const ordered_json& line = journal.lines[i].record;
-    const Progress& before = places.back();
-    Progress place = before;
-    if (line.contains("published")) {
-      published_.push_back({line.at("published"), line.at("rows"), line.at("bytes"), line.at("sha256")});
-      check(published_.back().name == rows_name(place.file));
-      ++place.file;
-      place.file_rows = place.file_bytes = 0;
-      place.file_sha256 = sha256("");
-    } else {
-      place.position = line.at("position");
-      place.rows = line.at("rows");
-      place.rejects = line.at("rejects");
-      place.file_rows = line.at("file_rows");
-      place.file_bytes = line.at("file_bytes");
-      place.file_sha256 = line.at("file_sha256");
-      place.rejects_bytes = line.at("rejects_bytes");
-      place.rejects_sha256 = line.at("rejects_sha256");
-      place.may_end = line.value("may_end", true);
-      check(place.position >= before.position && place.rows >= before.rows &&
-            place.rejects >= before.rejects && place.file_rows >= before.file_rows &&
-            place.file_bytes >= before.file_bytes && place.rejects_bytes >= before.rejects_bytes);
-    }
-    places.push_back(std::move(place));
-  }
-  return places;
-}
-
 /// A file that got its name and may have to grow again gets its staged one back.
 void RunFolder::take_back(const std::string& staged, const std::string& name) {
   if (name.empty() || file_size(path(staged)) || !file_size(path(name))) return;
@@ -302,14 +265,14 @@ void RunFolder::take_back(const std::string& staged, const std::string& name) {
 }
 
 /// Goes back to before the first rows file that no longer holds what the journal says.
-void RunFolder::forget_damaged(std::vector<Progress>& places) {
+void RunFolder::forget_damaged(std::vector<RunProgress>& places) {
   for (size_t i = 0; i < published_.size(); ++i) {
     Sha256 sum;
     const bool there = read_pieces(path(published_[i].name), [&](std::string_view piece) { sum.add(piece); });
     if (there && sum.hex() == published_[i].sha256) continue;
     if (options_.writer) files_.remove(path(published_[i].name));
     published_.resize(i);
-    std::erase_if(places, [&](const Progress& place) {
+    std::erase_if(places, [&](const RunProgress& place) {
       return place.file > static_cast<int64_t>(i) ||
              (place.file == static_cast<int64_t>(i) && place.file_rows > 0);
     });
@@ -365,16 +328,7 @@ void RunFolder::commit(int64_t position, bool may_end) {
   group_rows_.clear();
   group_rejects_.clear();
   group_row_count_ = group_reject_count_ = 0;
-  ordered_json line{{"position", at_.position},
-                    {"rows", at_.rows},
-                    {"rejects", at_.rejects},
-                    {"file_rows", at_.file_rows},
-                    {"file_bytes", at_.file_bytes},
-                    {"file_sha256", at_.file_sha256},
-                    {"rejects_bytes", at_.rejects_bytes},
-                    {"rejects_sha256", at_.rejects_sha256}};
-  if (!may_end) line["may_end"] = false;
-  journal_->append(line);
+  journal_->append(at_.json());
   if (may_end && at_.file_rows >= options_.rows_per_file) publish();
 }
 

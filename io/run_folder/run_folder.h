@@ -8,10 +8,7 @@
 
 #include "core/task/record.h"
 #include "core/task/row.h"
-#include "io/base/file_layer.h"
-#include "io/base/sha256.h"
 #include "io/run_folder/journal.h"
-#include "io/run_folder/manifest.h"
 #include "io/run_folder/rows_writer.h"
 
 namespace sheaf {
@@ -75,15 +72,6 @@ class RunFolder {
   void finish(const std::string& report, const std::string& page = "");
 
  private:
-  /// How far the run is.
-  struct Progress {
-    int64_t position = 0, rows = 0, rejects = 0;
-    int64_t file = 0, file_rows = 0, file_bytes = 0;  // the rows file being filled
-    int64_t rejects_bytes = 0;
-    bool may_end = true;  // the rows file, here
-    std::string file_sha256 = sha256(""), rejects_sha256 = sha256("");
-  };
-
   std::string path(const std::string& name) const { return options_.path + "/" + name; }
   std::string rows_name(int64_t file) const;
   std::string staged_rows(int64_t file) const;
@@ -92,9 +80,8 @@ class RunFolder {
   void check_same(const nlohmann::ordered_json& fingerprint, bool finished) const;
   void begin();
   void resume(const std::string& text);
-  std::vector<Progress> read_places(const JournalText& journal);
   void take_back(const std::string& staged, const std::string& name);
-  void forget_damaged(std::vector<Progress>& places);
+  void forget_damaged(std::vector<RunProgress>& places);
   void remove_files(int64_t first_rows_file);
   void append(std::unique_ptr<OutputFile>& file, const std::string& staged, bool fresh,
               const std::string& text);
@@ -110,7 +97,7 @@ class RunFolder {
   std::string notice_, saved_progress_;
   std::unique_ptr<FolderLock> lock_;
   std::unique_ptr<JournalWriter> journal_;
-  Progress at_;
+  RunProgress at_;
   std::vector<PublishedFile> published_;
   Sha256 file_sum_, rejects_sum_;
 

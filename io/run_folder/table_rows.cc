@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "core/task/value.h"
 #include "core/text/utf8.h"
 #include "io/base/table_cells.h"
 

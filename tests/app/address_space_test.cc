@@ -7,7 +7,7 @@
 namespace sheaf {
 namespace {
 
-using test::Ran, test::Scratch, test::read_text;
+using test::Ran;
 
 class AddressSpace : public testing::Test {
  protected:
@@ -20,7 +20,7 @@ class AddressSpace : public testing::Test {
       lines += nlohmann::json{{"n", i}, {"c", "Box " + std::to_string(i)}, {"q", "What?"}}.dump() + "\n";
     scratch_.write("rows.jsonl", lines);
     job_ = scratch_.write("job.yaml", "model: {path: " + model +
-                                          ", chat: plain}\ninput: {path: " + scratch_.file("rows.jsonl") +
+                                          ", chat: plain}\ninput: {path: " + scratch_.path("rows.jsonl") +
                                           ", id: n, context: c, question: q}\ntask: {kind: ask}\n"
                                           "method: {name: ippd, max_value_tokens: 4}\n"
                                           "engine: {device: cpu, threads: 1}\noutput: {path: out}\n");
@@ -30,22 +30,19 @@ class AddressSpace : public testing::Test {
   Ran run(int64_t kibibytes, const std::string& folder, const std::string& settings) const {
     const std::string limit =
         kibibytes > 0 ? "ulimit -v " + std::to_string(kibibytes) + " && exec " : "exec ";
-    const std::string command = "( " + limit + SHEAF_BINARY + " run " + job_ + " --quiet --restart --set " +
-                                "output.path=" + scratch_.file(folder) + settings + " ) >" +
-                                scratch_.file("stdout") + " 2>" + scratch_.file("stderr") + " </dev/null";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-            read_text(scratch_.file("stdout")), read_text(scratch_.file("stderr"))};
+    return test::run_shell(scratch_, "( " + limit + SHEAF_BINARY + " run " + job_ +
+                                         " --quiet --restart --set output.path=" + scratch_.path(folder) +
+                                         settings + " )");
   }
   std::string rows(const std::string& folder) const {
-    return read_text(scratch_.file(folder) + "/rows-00000.jsonl");
+    return read_text(scratch_.path(folder) + "/rows-00000.jsonl");
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
   std::string job_;
 };
 
-TEST_F(AddressSpace, APoolThatCannotBeHadIsMadeSmaller) {
+TEST_F(AddressSpace, APoolThatCannotBeAllocatedIsMadeSmaller) {
   // What the program takes besides keys and values depends on its libraries.
   const std::string small = " --set engine.kv_memory_gb=0.001";
   int64_t least = 64 << 10;

@@ -12,9 +12,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 using test::Ran;
 using test::read_json_lines;
-using test::read_text;
 using test::run_sheaf;
-using test::Scratch;
 
 ordered_json request(const std::string& id, ordered_json more = ordered_json::object(),
                      const std::string& text = "Hello you") {
@@ -48,18 +46,18 @@ class Batch : public testing::Test {
   }
 
   Ran again(const std::string& more = "", const std::string& folder = "out") {
-    return run_sheaf(scratch_, "run " + scratch_.file("job.yaml") +
-                                   " --restart --set output.path=" + scratch_.file(folder) + " " + more);
+    return run_sheaf(scratch_, "run " + scratch_.path("job.yaml") +
+                                   " --restart --set output.path=" + scratch_.path(folder) + " " + more);
   }
 
   std::vector<json> rows(const std::string& folder = "out") const {
-    return read_json_lines(read_text(scratch_.file(folder + "/rows-00000.jsonl")));
+    return read_json_lines(read_text(scratch_.path(folder + "/rows-00000.jsonl")));
   }
   std::vector<json> errors(const std::string& folder = "out") const {
-    return read_json_lines(read_text(scratch_.file(folder + "/errors.jsonl")));
+    return read_json_lines(read_text(scratch_.path(folder + "/errors.jsonl")));
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
 };
 
 TEST_F(Batch, WritesTheOutputLinesOfTheApi) {
@@ -120,13 +118,13 @@ TEST_F(Batch, ShardsGiveTheSameLines) {
     const std::string folder = std::string("shard") + shard;
     EXPECT_EQ(
         again("--set output.format=openai-batch --shard " + std::string(shard) + "/2", folder).exit_code, 1);
-    folders += " " + scratch_.file(folder);
+    folders += " " + scratch_.path(folder);
   }
-  ASSERT_EQ(run_sheaf(scratch_, "merge " + scratch_.file("merged") + folders).exit_code, 1);
+  ASSERT_EQ(run_sheaf(scratch_, "merge " + scratch_.path("merged") + folders).exit_code, 1);
   EXPECT_EQ(errors("merged"), errors());
   std::vector<std::string> ids;
   for (const char* file : {"merged/rows-00000.jsonl", "merged/rows-00001.jsonl"})
-    for (const json& line : read_json_lines(read_text(scratch_.file(file)))) ids.push_back(line["custom_id"]);
+    for (const json& line : read_json_lines(read_text(scratch_.path(file)))) ids.push_back(line["custom_id"]);
   ASSERT_EQ(ids.size(), rows().size());
   for (size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(ids[i], rows()[i]["custom_id"].get<std::string>());
 }
@@ -143,7 +141,7 @@ TEST_F(Batch, OutputOfTheApiIsForRequestsOnly) {
       << ask.err;
 }
 
-TEST_F(Batch, SamplingIsTheRequestsOwn) {
+TEST_F(Batch, EachRequestIsSampledByItsOwnSettings) {
   const auto sampled = [](int seed) { return ordered_json{{"temperature", 1}, {"seed", seed}}; };
   ASSERT_EQ(run({request("greedy"), request("zero", {{"temperature", 0}}), request("a", sampled(1)),
                  request("b", sampled(2)), request("narrow", {{"temperature", 1}, {"top_p", 1e-6}})})
@@ -162,7 +160,7 @@ TEST_F(Batch, SamplingIsTheRequestsOwn) {
   EXPECT_EQ(rows()[1]["answer"], first[0]["answer"]);
   // An answer that was decoded another way is not reused.
   ASSERT_EQ(
-      run({request("a", sampled(2)), request("b", sampled(2))}, "--reuse " + scratch_.file("out")).exit_code,
+      run({request("a", sampled(2)), request("b", sampled(2))}, "--reuse " + scratch_.path("out")).exit_code,
       0);
   EXPECT_NE(rows()[0]["answer"], first[2]["answer"]);
   EXPECT_EQ(rows()[1]["answer"], first[3]["answer"]);
@@ -244,8 +242,8 @@ TEST_F(Batch, ObjectsFitTheirSchemaWhateverTheModelWrites) {
     ASSERT_EQ(again(std::string("--set method.name=") + method).exit_code, 0);
     EXPECT_EQ(rows(), first) << method;
   }
-  const json plan = json::parse(run_sheaf(scratch_, "plan --json " + scratch_.file("job.yaml") +
-                                                        " --set output.path=" + scratch_.file("plan"))
+  const json plan = json::parse(run_sheaf(scratch_, "plan --json " + scratch_.path("job.yaml") +
+                                                        " --set output.path=" + scratch_.path("plan"))
                                     .out);
   EXPECT_LT(plan["tokens_computed"].get<double>() * 5, plan["tokens_one_prompt_per_question"]);
 }
@@ -296,8 +294,8 @@ TEST_F(Batch, ARefusedSchemaHurtsNoOtherRequest) {
 TEST_F(Batch, TheShippedJobRunsOnItsSample) {
   const Ran ran = run_sheaf(
       scratch_,
-      "run configs/chat.yaml --quiet --set engine.device=cpu --set model.path=" + scratch_.file("model") +
-          " --set model.chat=chatml --set output.path=" + scratch_.file("out"));
+      "run configs/chat.yaml --quiet --set engine.device=cpu --set model.path=" + scratch_.path("model") +
+          " --set model.chat=chatml --set output.path=" + scratch_.path("out"));
   EXPECT_EQ(ran.exit_code, 1) << ran.err;
   EXPECT_EQ(rows().size(), 6u);
   EXPECT_EQ(errors().size(), 2u);

@@ -9,7 +9,6 @@ namespace {
 using nlohmann::json;
 using test::Ran;
 using test::run_sheaf;
-using test::Scratch;
 
 const char* const kConfig =
     R"({"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "num_hidden_layers": 2, "hidden_size": 32,
@@ -41,7 +40,7 @@ class BenchCommand : public testing::Test {
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
     return json::parse(ran.out);
   }
-  Scratch scratch_;
+  TempFolder scratch_;
 };
 
 TEST_F(BenchCommand, ComputesTheFloorWhenEverythingIsShared) {
@@ -76,7 +75,7 @@ TEST_F(BenchCommand, DecodesTheSlotsWithHpd) {
   EXPECT_EQ(result["tokens_floor"], result["tokens"].get<int>() - 5);
 }
 
-TEST_F(BenchCommand, RepeatsFromNothing) {
+TEST_F(BenchCommand, EveryRepeatComputesTheWholePrompt) {
   const json result = report("--method ippd --repeat 3");
   EXPECT_EQ(result["seconds"]["runs"].size(), 3u);
   EXPECT_EQ(result["tokens"], result["tokens_floor"]) << "nothing of the run before may be found resident";
@@ -85,27 +84,27 @@ TEST_F(BenchCommand, RepeatsFromNothing) {
 
 TEST_F(BenchCommand, ReadsTheWorkloadsOfTheGenerator) {
   const std::string make =
-      "python3 bench/make_workloads.py --contexts 1 --vocab 1100 " + scratch_.file("made");
+      "python3 bench/make_workloads.py --contexts 1 --vocab 1100 " + scratch_.path("made");
   ASSERT_EQ(std::system((make + " squad2 catalog >/dev/null").c_str()), 0);
   std::string config = kConfig;
   config.replace(config.find("\"vocab_size\": 100"), 17, "\"vocab_size\": 1100");
   const std::string shape = " --device cpu --shape " + scratch_.write("config.json", config);
   for (const auto& [name, method] : {std::pair{"squad2", "ippd"}, {"catalog", "hpd"}}) {
     const Ran ran =
-        run_sheaf(scratch_, "bench " + scratch_.file("made/") + name + ".jsonl --method " + method + shape);
+        run_sheaf(scratch_, "bench " + scratch_.path("made/") + name + ".jsonl --method " + method + shape);
     ASSERT_EQ(ran.exit_code, 0) << ran.err;
     EXPECT_EQ(json::parse(ran.out)["workload"].get<std::string>().rfind(name, 0), 0u);
   }
 }
 
-TEST_F(BenchCommand, TheTableNeedsAGpu) {
+TEST_F(BenchCommand, GpuTableWithoutAGpuIsRefused) {
   const std::string command = "CUDA_VISIBLE_DEVICES= SHEAF=" + std::string(SHEAF_BINARY) +
-                              " OUT=" + scratch_.file("out") + " bench/gpu_table 2>" + scratch_.file("err");
+                              " OUT=" + scratch_.path("out") + " bench/gpu_table 2>" + scratch_.path("err");
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 2);
-  EXPECT_NE(test::read_text(scratch_.file("err")).find("no CUDA device"), std::string::npos);
+  EXPECT_NE(read_text(scratch_.path("err")).find("no CUDA device"), std::string::npos);
 }
 
-TEST_F(BenchCommand, Refuses) {
+TEST_F(BenchCommand, WrongOptionsAreRefusedWithAReason) {
   for (const auto& [options, reason] : std::vector<std::pair<std::string, std::string>>{
            {tiny() + "--device 99", "--device cuda:99"},
            {tiny() + "--device gpu", "use auto, cpu, cpu:N, cuda"},

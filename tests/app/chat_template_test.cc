@@ -14,30 +14,30 @@ const std::string kChatml =
     "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}"
     "{{ '<|im_start|>assistant\\n' }}";
 
-class ChatTemplateChoice : public testing::Test {
+class ChatTemplateOfAJob : public testing::Test {
  protected:
   void SetUp() override {
     scratch_.write("corpus.jsonl", "{\"c\": \"Box\", \"q\": \"What?\"}\n");
     scratch_.write("job.yaml", "model: {path: " + model_ +
-                                   "}\ninput: {path: " + scratch_.file("corpus.jsonl") +
+                                   "}\ninput: {path: " + scratch_.path("corpus.jsonl") +
                                    ", context: c, question: q}\ntask: {kind: ask}\nmethod: {name: ippd, "
                                    "max_value_tokens: 4}\nengine: {device: cpu}\noutput: {path: " +
-                                   scratch_.file("out") + "}\n");
+                                   scratch_.path("out") + "}\n");
   }
 
   void give_template(const std::string& jinja) const { scratch_.write("model/chat_template.jinja", jinja); }
   Ran run(const std::string& more) const {
-    return run_sheaf(scratch_, "run " + scratch_.file("job.yaml") + more);
+    return run_sheaf(scratch_, "run " + scratch_.path("job.yaml") + more);
   }
   std::string used() const {
-    return json::parse(test::read_text(scratch_.file("out/report.json"))).at("chat").get<std::string>();
+    return json::parse(read_text(scratch_.path("out/report.json"))).at("chat").get<std::string>();
   }
 
-  const test::Scratch scratch_;
+  const TempFolder scratch_;
   const std::string model_ = test::make_tiny_model(scratch_);
 };
 
-TEST_F(ChatTemplateChoice, IsSaidByInspectAndRecorded) {
+TEST_F(ChatTemplateOfAJob, IsShownByInspectAndRecorded) {
   give_template(kChatml);
   const Ran same = run_sheaf(scratch_, "inspect " + model_);
   EXPECT_NE(same.out.find("chat        chatml: the model's own template renders the same\n"),
@@ -56,10 +56,10 @@ TEST_F(ChatTemplateChoice, IsSaidByInspectAndRecorded) {
   EXPECT_EQ(used(), "own");
 }
 
-TEST_F(ChatTemplateChoice, WarnsWhereItIsAnotherThanTheModels) {
+TEST_F(ChatTemplateOfAJob, OneThatIsNotUnderstoodIsWarnedOf) {
   give_template("{{ '<|im_start|>' }}{{ messages | tojson }}");
   for (const char* command : {"run", "plan", "estimate"}) {
-    const Ran ran = run_sheaf(scratch_, std::string(command) + " " + scratch_.file("job.yaml"));
+    const Ran ran = run_sheaf(scratch_, std::string(command) + " " + scratch_.path("job.yaml"));
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
     EXPECT_NE((ran.out + ran.err).find("not understood (line 1: the filter \"tojson\" is not supported)"),
               std::string::npos)
@@ -70,7 +70,7 @@ TEST_F(ChatTemplateChoice, WarnsWhereItIsAnotherThanTheModels) {
   EXPECT_EQ(named.err.find("template"), std::string::npos) << named.err;
 }
 
-TEST_F(ChatTemplateChoice, OfAFileIsPartOfTheJob) {
+TEST_F(ChatTemplateOfAJob, InAFileIsPartOfTheFingerprint) {
   const std::string file = scratch_.write("mine.yaml", "user_open: '<'\nturn: '>'\n");
   const std::string set = " --set model.chat=" + file;
   ASSERT_EQ(run(set).exit_code, 0);

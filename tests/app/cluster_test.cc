@@ -9,9 +9,7 @@ namespace {
 
 using nlohmann::json;
 using test::Ran;
-using test::read_text;
 using test::run_sheaf;
-using test::Scratch;
 
 class Cluster : public testing::Test {
  protected:
@@ -23,41 +21,41 @@ class Cluster : public testing::Test {
                    : json{{"c", "Box " + std::to_string(i) + " holds tea."}, {"q", "What?"}}.dump() + "\n";
     scratch_.write("corpus.jsonl", lines);
     scratch_.write("job.yaml", "model: {path: " + test::make_tiny_model(scratch_) +
-                                   ", chat: plain}\ninput: {path: " + scratch_.file("corpus.jsonl") +
+                                   ", chat: plain}\ninput: {path: " + scratch_.path("corpus.jsonl") +
                                    ", context: c, question: q}\ntask: {kind: ask}\n"
                                    "method: {name: ippd, max_value_tokens: 4, temperature: 1}\n"
                                    "engine: {device: cpu, window: 4}\noutput: {path: " +
-                                   scratch_.file("out") + "}\n");
+                                   scratch_.path("out") + "}\n");
   }
 
   /// Runs the job with some variables set.
   Ran run(const std::string& variables, const std::string& more, const std::string& folder = "out") const {
     return run_sheaf(scratch_,
-                     "run " + scratch_.file("job.yaml") +
-                         " --quiet --set output.path=" + scratch_.file(folder) + " " + more,
+                     "run " + scratch_.path("job.yaml") +
+                         " --quiet --set output.path=" + scratch_.path(folder) + " " + more,
                      variables.empty() ? "." : ". && export " + variables);
   }
   std::string refusal(const std::string& variables, const std::string& more = "--shard auto") const {
     const Ran ran = run(variables, more, "refused");
     EXPECT_EQ(ran.exit_code, 2) << ran.err;
-    EXPECT_FALSE(std::filesystem::exists(scratch_.file("refused")));
+    EXPECT_FALSE(std::filesystem::exists(scratch_.path("refused")));
     return ran.err;
   }
   /// Which part a run took: "2/4".
   std::string part(const std::string& variables, const std::string& more) const {
-    std::filesystem::remove_all(scratch_.file("part"));
+    std::filesystem::remove_all(scratch_.path("part"));
     const Ran ran = run(variables, "--shard auto --exit-zero-on-rejects " + more, "part");
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
     if (ran.exit_code != 0) return {};
     const json shard =
-        json::parse(read_text(scratch_.file("part/manifest.json"))).at("fingerprint").at("shard");
+        json::parse(read_text(scratch_.path("part/manifest.json"))).at("fingerprint").at("shard");
     return std::to_string(shard.at("index").get<int>()) + "/" + std::to_string(shard.at("count").get<int>());
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
 };
 
-TEST_F(Cluster, AutoIsWhatTheSchedulerSays) {
+TEST_F(Cluster, ShardAutoFollowsTheScheduler) {
   const std::string slurm = "SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_COUNT=4 SLURM_ARRAY_TASK_MIN=5";
   EXPECT_EQ(part(slurm + " SLURM_ARRAY_TASK_MAX=8", ""), "2/4");
   EXPECT_EQ(part(slurm, ""), "2/4");
@@ -69,14 +67,14 @@ TEST_F(Cluster, AutoIsWhatTheSchedulerSays) {
   EXPECT_EQ(part("SHEAF_SHARD=3/6", ""), "3/6");
 }
 
-TEST_F(Cluster, APartOfOnlyBadRecordsStopsNoOther) {
+TEST_F(Cluster, AShardOfOnlyBadRecordsStopsNoOther) {
   const std::string bad = "--shard auto --set engine.window=1 ";
   EXPECT_EQ(part("SHEAF_SHARD=17/50", "--set engine.window=1"), "17/50");
   EXPECT_EQ(run("SHEAF_SHARD=17/50", bad, "bad").exit_code, 1);
-  EXPECT_TRUE(std::filesystem::exists(scratch_.file("bad/_SUCCESS")));
+  EXPECT_TRUE(std::filesystem::exists(scratch_.path("bad/_SUCCESS")));
 }
 
-TEST_F(Cluster, AutoIsRefusedWhereItIsNotClear) {
+TEST_F(Cluster, ShardAutoIsRefusedWhereItIsAmbiguous) {
   EXPECT_EQ(
       refusal(""),
       "sheaf: --shard auto: no scheduler says which part to run: SLURM_ARRAY_TASK_ID, "
@@ -112,14 +110,14 @@ TEST_F(Cluster, AnArrayAndItsMergeGiveTheRowsOfOneRun) {
                 id,
             "--shard auto --exit-zero-on-rejects", "s" + id);
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
-    shards += " " + scratch_.file("s" + id);
+    shards += " " + scratch_.path("s" + id);
   }
-  EXPECT_EQ(run_sheaf(scratch_, "merge " + scratch_.file("all") + shards).exit_code, 1);
-  EXPECT_EQ(run_sheaf(scratch_, "merge --exit-zero-on-rejects " + scratch_.file("zero") + shards).exit_code,
+  EXPECT_EQ(run_sheaf(scratch_, "merge " + scratch_.path("all") + shards).exit_code, 1);
+  EXPECT_EQ(run_sheaf(scratch_, "merge --exit-zero-on-rejects " + scratch_.path("zero") + shards).exit_code,
             0);
   const auto rows = [&](const std::string& folder) {
     std::map<std::string, std::string> found;
-    for (const auto& entry : std::filesystem::directory_iterator(scratch_.file(folder)))
+    for (const auto& entry : std::filesystem::directory_iterator(scratch_.path(folder)))
       if (entry.path().filename().string().starts_with("rows-"))
         found[entry.path().filename()] = read_text(entry.path());
     std::string all;
@@ -127,10 +125,10 @@ TEST_F(Cluster, AnArrayAndItsMergeGiveTheRowsOfOneRun) {
     return all;
   };
   EXPECT_EQ(rows("all"), rows("out"));
-  EXPECT_EQ(read_text(scratch_.file("all/rejects.jsonl")), read_text(scratch_.file("out/rejects.jsonl")));
+  EXPECT_EQ(read_text(scratch_.path("all/rejects.jsonl")), read_text(scratch_.path("out/rejects.jsonl")));
 }
 
-TEST_F(Cluster, TheCodesAreInTheHelp) {
+TEST_F(Cluster, ExitCodesAreInTheHelp) {
   const Ran help = run_sheaf(scratch_, "--help");
   EXPECT_NE(help.out.find("75"), std::string::npos) << help.out;
   EXPECT_NE(help.out.find("failed for now (device, disk or store): try again"), std::string::npos)

@@ -11,20 +11,18 @@ namespace {
 using nlohmann::json;
 using test::Ran;
 using test::read_json_lines;
-using test::read_text;
 using test::run_sheaf;
-using test::Scratch;
 
 TEST(Program, SaysWhatItWasBuiltWith) {
-  const Scratch scratch;
+  const TempFolder scratch;
   const Ran ran = run_sheaf(scratch, "--version");
   EXPECT_EQ(ran.exit_code, 0);
   EXPECT_EQ(ran.out.rfind("sheaf ", 0), 0u);
   EXPECT_NE(ran.out.find("CUDA"), std::string::npos);
 }
 
-TEST(Program, TeachesAndRefuses) {
-  const Scratch scratch;
+TEST(Program, HelpIsPrintedAndUnknownWordsAreRefused) {
+  const TempFolder scratch;
   EXPECT_EQ(run_sheaf(scratch, "--help").exit_code, 0);
   EXPECT_EQ(run_sheaf(scratch, "help").out, run_sheaf(scratch, "--help").out);
   const Ran help = run_sheaf(scratch, "help run");
@@ -44,8 +42,8 @@ TEST(Program, TeachesAndRefuses) {
   EXPECT_NE(missing.err.find("nowhere.yaml"), std::string::npos);
 }
 
-TEST(Program, PointsAtTheLineOfAMistake) {
-  const Scratch scratch;
+TEST(Program, ErrorsOfAJobFileNameTheLine) {
+  const TempFolder scratch;
   std::string text = read_text("configs/demo.yaml");
   const size_t at = text.find("  stacking:");
   ASSERT_NE(at, std::string::npos);
@@ -59,11 +57,11 @@ TEST(Program, PointsAtTheLineOfAMistake) {
   EXPECT_NE(ran.err.find("stacking"), std::string::npos) << ran.err;
 }
 
-TEST(Run, RefusesADeviceItDoesNotHave) {
+TEST(Run, ADeviceThatIsNotThereIsRefused) {
   NEED_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   const Ran ran =
-      run_sheaf(scratch, "run configs/demo.yaml --device cuda:99 --set output.path=" + scratch.file("o"));
+      run_sheaf(scratch, "run configs/demo.yaml --device cuda:99 --set output.path=" + scratch.path("o"));
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_NE(ran.err.find("cuda:99"), std::string::npos) << ran.err;
 }
@@ -72,13 +70,13 @@ const char* const kTypes = "configs/schemas/catalog.yaml";
 
 TEST(Run, WritesTypedRowsInInputOrderAndAReport) {
   NEED_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   const std::string options =
       " --limit 4 --set method.max_value_tokens=12 --set output.logprobs=true --set output.path=";
-  const Ran ran = run_sheaf(scratch, "run configs/demo.yaml" + options + scratch.file("out"));
+  const Ran ran = run_sheaf(scratch, "run configs/demo.yaml" + options + scratch.path("out"));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_TRUE(std::filesystem::exists(kTypes));
-  const auto rows = read_json_lines(read_text(scratch.file("out/rows-00000.jsonl")));
+  const auto rows = read_json_lines(read_text(scratch.path("out/rows-00000.jsonl")));
   const auto corpus = read_json_lines(read_text("datasets/catalog/catalog.jsonl"));
   ASSERT_EQ(rows.size(), 4u);
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -92,37 +90,37 @@ TEST(Run, WritesTypedRowsInInputOrderAndAReport) {
     }
     EXPECT_EQ(got, wanted);
   }
-  const json report = json::parse(read_text(scratch.file("out/report.json")));
+  const json report = json::parse(read_text(scratch.path("out/report.json")));
   EXPECT_EQ(report["rows"], 4);
   EXPECT_GT(report["tokens"]["saved"].get<int64_t>(), 0);
   EXPECT_EQ(report["tokens"]["computed"],
             report["tokens"]["prefill"].get<int64_t>() + report["tokens"]["decode"].get<int64_t>());
   EXPECT_NE(ran.out.find("report.json"), std::string::npos);
 
-  const Ran again = run_sheaf(scratch, "run configs/demo.yaml" + options + scratch.file("out"));
+  const Ran again = run_sheaf(scratch, "run configs/demo.yaml" + options + scratch.path("out"));
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_NE(again.err.find("is already finished: 4 rows"), std::string::npos) << again.err;
-  EXPECT_EQ(json::parse(read_text(scratch.file("out/report.json"))), report) << "nothing may be done again";
+  EXPECT_EQ(json::parse(read_text(scratch.path("out/report.json"))), report) << "nothing may be done again";
 }
 
 TEST(Run, WholeObjectsBecomeTypedRowsToo) {
   NEED_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   for (const char* method : {"standard", "prefix"}) {
     const Ran ran =
         run_sheaf(scratch, std::string("run configs/demo.yaml --restart --limit 2 --set method.keys=name") +
                                " --set method.max_value_tokens=2 --set method.name=" + method +
-                               " --set output.path=" + scratch.file("out"));
+                               " --set output.path=" + scratch.path("out"));
     ASSERT_EQ(ran.exit_code, 0) << ran.err;
-    const auto rows = read_json_lines(read_text(scratch.file("out/rows-00000.jsonl")));
+    const auto rows = read_json_lines(read_text(scratch.path("out/rows-00000.jsonl")));
     ASSERT_EQ(rows.size(), 2u);
     for (const json& row : rows) EXPECT_GE(row["values"].size(), 8u);
   }
 }
 
-TEST(Run, BadRowsGoToTheRejectsAndTheRestGoesOn) {
+TEST(Run, BadRowsAreRejectsAndTheOthersAreAnswered) {
   NEED_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   std::string long_document(60000, 'x');
   for (size_t i = 0; i < long_document.size(); i += 5) long_document[i] = ' ';
   const std::string corpus = scratch.write(
@@ -141,18 +139,18 @@ TEST(Run, BadRowsGoToTheRejectsAndTheRestGoesOn) {
   const Ran ran = run_sheaf(
       scratch,
       "run configs/demo.yaml --set method.max_value_tokens=4 --set input.document=title --set input.path=" +
-          corpus + " --set output.path=" + scratch.file("out"));
+          corpus + " --set output.path=" + scratch.path("out"));
   EXPECT_EQ(ran.exit_code, 1) << ran.err;
   EXPECT_NE(
-      ran.out.find("rejects 4 of 6 records (67 %); all are in " + scratch.file("out/rejects.jsonl") + "\n"),
+      ran.out.find("rejects 4 of 6 records (67 %); all are in " + scratch.path("out/rejects.jsonl") + "\n"),
       std::string::npos)
       << ran.out;
-  const auto rows = read_json_lines(read_text(scratch.file("out/rows-00000.jsonl")));
+  const auto rows = read_json_lines(read_text(scratch.path("out/rows-00000.jsonl")));
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0]["id"], 1);
   EXPECT_EQ(rows[1]["id"], 6);
   std::set<int> places;
-  for (const json& reject : read_json_lines(read_text(scratch.file("out/rejects.jsonl")))) {
+  for (const json& reject : read_json_lines(read_text(scratch.path("out/rejects.jsonl")))) {
     places.insert(reject["row"].get<int>());
     EXPECT_FALSE(reject["reason"].get<std::string>().empty());
   }
@@ -161,12 +159,12 @@ TEST(Run, BadRowsGoToTheRejectsAndTheRestGoesOn) {
 
 TEST(Run, AnswersQuestionsWithinTheirOptions) {
   NEED_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   const Ran ran =
-      run_sheaf(scratch, "run configs/ask-choice.yaml --limit 2 --set output.path=" + scratch.file("out"));
+      run_sheaf(scratch, "run configs/ask-choice.yaml --limit 2 --set output.path=" + scratch.path("out"));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   int answers = 0;
-  for (const json& row : read_json_lines(read_text(scratch.file("out/rows-00000.jsonl")))) {
+  for (const json& row : read_json_lines(read_text(scratch.path("out/rows-00000.jsonl")))) {
     for (const json& answer : row["answers"]) {
       ++answers;
       const std::string letter = answer["answer"];
@@ -178,24 +176,24 @@ TEST(Run, AnswersQuestionsWithinTheirOptions) {
   EXPECT_GT(answers, 6);
 }
 
-TEST(Run, StopsAtASignal) {
+TEST(Run, ASignalStopsItWithExitCode130) {
   NEED_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   // One row a window, so that rows are written long before the last.
   test::Running job(
-      "run configs/extract.yaml --quiet --set engine.window=1 --set output.path=" + scratch.file("out"),
+      "run configs/extract.yaml --quiet --set engine.window=1 --set output.path=" + scratch.path("out"),
       test::stop_at_group(2));
   ASSERT_TRUE(job.stopped());
-  EXPECT_GT(std::filesystem::file_size(scratch.file("out/rows-00000.jsonl.part")), 0u);
+  EXPECT_GT(std::filesystem::file_size(scratch.path("out/rows-00000.jsonl.part")), 0u);
   job.send(SIGTERM);
   EXPECT_EQ(job.end(), 130);
-  EXPECT_FALSE(std::filesystem::exists(scratch.file("out/rows-00000.jsonl")))
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("out/rows-00000.jsonl")))
       << "an unfinished file under its final name";
 }
 
 TEST(Plan, ShowsAPromptAsText) {
   NEED_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   const Ran ran = run_sheaf(scratch, "plan configs/demo.yaml --limit 4 --prompt 1");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_TRUE(
@@ -215,16 +213,16 @@ TEST(Plan, ShowsAPromptAsText) {
 
 TEST(Plan, CountsWithoutDecodingAndDumpsGraphs) {
   NEED_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   const Ran ran = run_sheaf(
-      scratch, "plan configs/extract.yaml --json --dump 3 --dump-to " + scratch.file("graphs.jsonl"));
+      scratch, "plan configs/extract.yaml --json --dump 3 --dump-to " + scratch.path("graphs.jsonl"));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const json plan = json::parse(ran.out);
   EXPECT_EQ(plan["records"], 252);
   EXPECT_EQ(plan["bins"].size(), 10u);
   EXPECT_GT(plan["tokens_one_prompt_per_question"].get<int64_t>(),
             4 * plan["tokens_computed"].get<int64_t>());
-  const auto graphs = read_json_lines(read_text(scratch.file("graphs.jsonl")));
+  const auto graphs = read_json_lines(read_text(scratch.path("graphs.jsonl")));
   ASSERT_EQ(graphs.size(), 3u);
   for (const json& graph : graphs) {
     for (const json& segment : graph["segments"]) {

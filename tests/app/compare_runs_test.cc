@@ -10,11 +10,10 @@ namespace {
 
 using nlohmann::json;
 using test::Ran;
-using test::Scratch;
 
 TEST(CompareRuns, EqualAnswersAreCountedAndTimed) {
   NEED_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   const Ran ran =
       test::compare_runs(scratch,
                          "configs/ask.yaml --limit 1 --set method.max_value_tokens=6 --set engine.device=cpu "
@@ -31,7 +30,7 @@ TEST(CompareRuns, EqualAnswersAreCountedAndTimed) {
 
 TEST(CompareRuns, DifferencesAreShownAndTooManyFail) {
   NEED_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   const std::string job = "configs/demo.yaml --limit 1 --show 1 --text --set engine.device=cpu";
   const std::string sampled = " --set method.max_value_tokens=5 --set method.temperature=2";
   const Ran ran = test::compare_runs(scratch, job + sampled + " --b method.seed=5 --at-least 0.9");
@@ -46,9 +45,9 @@ TEST(CompareRuns, DifferencesAreShownAndTooManyFail) {
   EXPECT_EQ(content.exit_code, 0) << "nothing was wanted";
 }
 
-TEST(CompareRuns, ARowThatOneRunRejectsCountsAsDifferent) {
+TEST(CompareRuns, ARowThatOneRunRejectsIsADifference) {
   NEED_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   std::string words;
   for (int i = 0; i < 600; ++i) words += "word ";
   const std::string corpus = scratch.write(
@@ -58,7 +57,7 @@ TEST(CompareRuns, ARowThatOneRunRejectsCountsAsDifferent) {
       "job.yaml", "model: {path: " SHEAF_SOURCE_DIR "/build/models/smollm2.gguf}\ninput: {path: " + corpus +
                       ", context: context, question: question}\ntask: {kind: ask}\n"
                       "method: {name: standard, max_value_tokens: 3}\noutput: {path: " +
-                      scratch.file("out") + "}\n");
+                      scratch.path("out") + "}\n");
   const Ran ran = test::compare_runs(scratch, job + " --set engine.device=cpu --b engine.kv_memory_gb=0.01");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const json result = json::parse(ran.out);
@@ -69,7 +68,7 @@ TEST(CompareRuns, ARowThatOneRunRejectsCountsAsDifferent) {
 
 TEST(CompareRuns, ARunThatFailsIsNamed) {
   NEED_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   const Ran ran = test::compare_runs(scratch, "configs/ask.yaml --limit 1 --a engine.device=cuda:99");
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_NE(ran.err.find("with engine.device=cuda:99"), std::string::npos) << ran.err;

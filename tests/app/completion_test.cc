@@ -9,18 +9,16 @@ namespace {
 
 using test::Ran;
 using test::run_sheaf;
-using test::Scratch;
 
 bool has_tool(const std::string& name) {
   return std::system(("command -v " + name + " >/dev/null 2>&1").c_str()) == 0;
 }
 
 /// Standard output and error of a command of the shell, in a folder.
-std::string output_of(const Scratch& scratch, const std::string& command) {
-  const std::string line =
-      "cd " + scratch.file(".") + " && " + command + " >" + scratch.file("said") + " 2>&1";
-  EXPECT_EQ(std::system(line.c_str()), 0) << command;
-  return test::read_text(scratch.file("said"));
+std::string output_of(const TempFolder& scratch, const std::string& command) {
+  const Ran ran = test::run_shell(scratch, "cd " + scratch.path() + " && " + command + " 2>&1");
+  EXPECT_EQ(ran.exit_code, 0) << command;
+  return ran.out;
 }
 
 class Completion : public testing::Test {
@@ -43,7 +41,7 @@ class Completion : public testing::Test {
     return text;
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
 };
 
 TEST_F(Completion, BashOffersCommandsOptionsChoicesAndFiles) {
@@ -109,7 +107,7 @@ TEST_F(Completion, OtherShellsAreRefused) {
 }
 
 TEST(Man, HasEveryCommandAndIsCleanRoff) {
-  const Scratch scratch;
+  const TempFolder scratch;
   const Ran ran = run_sheaf(scratch, "man");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   size_t at = 0;

@@ -13,13 +13,11 @@ namespace {
 using nlohmann::json;
 using test::Ran;
 using test::read_json_lines;
-using test::read_text;
 using test::run_sheaf;
-using test::Scratch;
 
 constexpr int kProducts = 60;
 
-class ConfidentRun : public testing::Test {
+class ConfidenceRun : public testing::Test {
  protected:
   void SetUp() override {
     std::string products, gold;
@@ -39,37 +37,37 @@ class ConfidentRun : public testing::Test {
                    "    - {name: Form, type: enum, options: [tall, flat]}\n"
                    "    - {name: Name, type: text}\n");
     scratch_.write("job.yaml", "model: {path: " + test::make_tiny_model(scratch_) +
-                                   ", chat: plain}\ninput: {path: " + scratch_.file("products.jsonl") +
+                                   ", chat: plain}\ninput: {path: " + scratch_.path("products.jsonl") +
                                    ", id: id, document: [text]}\ntask: {kind: extract, schema: " +
-                                   scratch_.file("schema.yaml") +
+                                   scratch_.path("schema.yaml") +
                                    ", instruction: Tell}\nmethod: {max_value_tokens: 6}\n"
                                    "engine: {device: cpu, window: 20}\noutput: {path: " +
-                                   scratch_.file("out") + ", confidence: true}\n");
+                                   scratch_.path("out") + ", confidence: true}\n");
   }
 
   Ran run(const std::string& folder, const std::string& more = "") const {
-    return run_sheaf(scratch_, "run " + scratch_.file("job.yaml") +
-                                   " --quiet --set output.path=" + scratch_.file(folder) + " " + more);
+    return run_sheaf(scratch_, "run " + scratch_.path("job.yaml") +
+                                   " --quiet --set output.path=" + scratch_.path(folder) + " " + more);
   }
   std::vector<json> rows(const std::string& folder) const {
-    return read_json_lines(read_text(scratch_.file(folder + "/rows-00000.jsonl")));
+    return read_json_lines(read_text(scratch_.path(folder + "/rows-00000.jsonl")));
   }
   Ran calibrate(const std::string& folder, const std::string& more = "") const {
-    return run_sheaf(scratch_, "calibrate " + scratch_.file(folder) + " --gold " +
-                                   scratch_.file("gold.jsonl") + " -o " + scratch_.file("c.json") + " " +
+    return run_sheaf(scratch_, "calibrate " + scratch_.path(folder) + " --gold " +
+                                   scratch_.path("gold.jsonl") + " -o " + scratch_.path("c.json") + " " +
                                    more);
   }
   json score(const std::string& folder, const std::string& more = "") const {
     return json::parse(run_sheaf(scratch_, "score --metric attributes --resamples 0 --json --gold " +
-                                               scratch_.file("gold.jsonl") + " --pred " +
-                                               scratch_.file(folder) + " " + more)
+                                               scratch_.path("gold.jsonl") + " --pred " +
+                                               scratch_.path(folder) + " " + more)
                            .out);
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
 };
 
-TEST_F(ConfidentRun, RowsSayHowSureTheyAre) {
+TEST_F(ConfidenceRun, RowsHaveAConfidencePerValue) {
   ASSERT_EQ(run("out").exit_code, 0);
   ASSERT_EQ(run("alone", "--set method.name=separate").exit_code, 0);
   const auto packed = rows("out"), alone = rows("alone");
@@ -90,16 +88,16 @@ TEST_F(ConfidentRun, RowsSayHowSureTheyAre) {
     EXPECT_EQ(score("places", more)["nv"], score("out", more)["nv"]) << "where a value stands is no value";
 }
 
-TEST_F(ConfidentRun, IsCalibratedByAFile) {
+TEST_F(ConfidenceRun, ACalibrationFileScalesConfidence) {
   ASSERT_EQ(run("out").exit_code, 0);
   const Ran fitted = calibrate("out");
   ASSERT_EQ(fitted.exit_code, 0) << fitted.err;
-  EXPECT_NE(fitted.out.find("output: {confidence: true, calibration: " + scratch_.file("c.json") + "}"),
+  EXPECT_NE(fitted.out.find("output: {confidence: true, calibration: " + scratch_.path("c.json") + "}"),
             std::string::npos)
       << fitted.out;
-  const std::string use = "--set output.calibration=" + scratch_.file("c.json");
+  const std::string use = "--set output.calibration=" + scratch_.path("c.json");
   ASSERT_EQ(run("scaled", use).exit_code, 0);
-  const ConfidenceScales scales = read_confidence_file(scratch_.file("c.json"));
+  const ConfidenceScales scales = read_confidence_file(scratch_.path("c.json"));
   const auto plain = rows("out"), scaled = rows("scaled");
   for (size_t i = 0; i < plain.size(); ++i)
     for (const auto& [name, value] : plain[i]["values"].items()) {
@@ -114,7 +112,7 @@ TEST_F(ConfidentRun, IsCalibratedByAFile) {
             std::string::npos)
       << again.err;
   // Rows of two calibrations do not stand in one folder.
-  std::string other = read_text(scratch_.file("c.json"));
+  std::string other = read_text(scratch_.path("c.json"));
   other.replace(other.find("\"temperature\": "), 15, "\"temperature\": 1");
   scratch_.write("c.json", other);
   const Ran changed = run("scaled", use);
@@ -122,7 +120,7 @@ TEST_F(ConfidentRun, IsCalibratedByAFile) {
   EXPECT_NE(changed.err.find("calibration"), std::string::npos) << changed.err;
 }
 
-TEST_F(ConfidentRun, TheSweepTellsWhatARunWithTheBiasGives) {
+TEST_F(ConfidenceRun, ASweepOfNullBiasesPredictsTheRunWithOne) {
   // Options that are scored as wholes know their margins, whatever null's tokens are.
   scratch_.write("schema.yaml",
                  "categories:\n  Mug:\n"
@@ -146,7 +144,7 @@ TEST_F(ConfidentRun, TheSweepTellsWhatARunWithTheBiasGives) {
   EXPECT_TRUE(line.starts_with(wanted)) << wanted << "\n" << fitted.out;
 }
 
-TEST_F(ConfidentRun, AScaleThatDoesNotHelpIsNotRecommended) {
+TEST_F(ConfidenceRun, AScaleThatDoesNotHelpIsNotRecommended) {
   CalibrateResult result;
   result.scales.values.items = result.scales.nulls.items = 30;
   result.values = {0.2, 0.1};
@@ -163,7 +161,7 @@ TEST_F(ConfidentRun, AScaleThatDoesNotHelpIsNotRecommended) {
       << same;
 }
 
-TEST_F(ConfidentRun, RefusesAFileThatIsNoCalibration) {
+TEST_F(ConfidenceRun, AFileThatIsNoCalibrationIsRefused) {
   for (const char* text : {"", "{\"id\": 1}\n{\"id\": 2}\n", "{\"id\": 1}", "[]"}) {
     const Ran ran = run("out", "--set output.calibration=" + scratch_.write("no.json", text));
     EXPECT_EQ(ran.exit_code, 2);
@@ -173,7 +171,7 @@ TEST_F(ConfidentRun, RefusesAFileThatIsNoCalibration) {
   }
 }
 
-TEST_F(ConfidentRun, CalibrateSaysWhatItLacks) {
+TEST_F(ConfidenceRun, CalibrateNamesWhatTheRunLacks) {
   ASSERT_EQ(run("plain", "--set output.confidence=false").exit_code, 0);
   const auto error = [&](const std::string& folder, const std::string& more = "") {
     const Ran ran = calibrate(folder, more);

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "io/base/file_layer.h"
-#include "io/base/parquet_lines.h"
+#include "io/base/table_writer.h"
 #include "tests/app/running.h"
 #include "tests/packed_text.h"
 
@@ -17,9 +17,7 @@ namespace {
 using nlohmann::json;
 using test::Ran;
 using test::read_json_lines;
-using test::read_text;
 using test::run_sheaf;
-using test::Scratch;
 
 json question(int i) {
   return {{"n", i}, {"c", "Box " + std::to_string(i / 3) + " holds tea."}, {"q", "What is in it?"}};
@@ -31,7 +29,7 @@ std::string questions(int count) {
   return lines;
 }
 
-class CorpusRun : public testing::Test {
+class CorpusThroughTheProgram : public testing::Test {
  protected:
   void SetUp() override { model_ = test::make_tiny_model(scratch_); }
 
@@ -42,34 +40,30 @@ class CorpusRun : public testing::Test {
                                           "}\ntask: " + task +
                                           "\nmethod: {name: ippd, max_value_tokens: 4}\n"
                                           "engine: {device: cpu, threads: 1, window: 16}\noutput: {path: " +
-                                          scratch_.file("out") + "}\n" + more);
+                                          scratch_.path("out") + "}\n" + more);
   }
   std::string columns(const std::string& path) const {
     return "path: \"" + path + "\", id: n, context: c, question: q";
   }
   std::string to(const std::string& name) const {
-    return " --quiet --set output.path=" + scratch_.file(name);
+    return " --quiet --set output.path=" + scratch_.path(name);
   }
   std::string rows(const std::string& folder) const {
-    return read_text(scratch_.file(folder) + "/rows-00000.jsonl");
+    return read_text(scratch_.path(folder) + "/rows-00000.jsonl");
   }
   std::vector<json> rejects(const std::string& folder) const {
-    return read_json_lines(read_text(scratch_.file(folder) + "/rejects.jsonl"));
+    return read_json_lines(read_text(scratch_.path(folder) + "/rejects.jsonl"));
   }
 
   Ran run_with(const std::string& input, const std::string& arguments) const {
-    const std::string command = std::string(SHEAF_BINARY) + " " + arguments + " <" + input + " >" +
-                                scratch_.file("stdout") + " 2>" + scratch_.file("stderr");
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-            read_text(scratch_.file("stdout")), read_text(scratch_.file("stderr"))};
+    return run_sheaf(scratch_, arguments + " <" + input);
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
   std::string model_;
 };
 
-TEST_F(CorpusRun, StandardInputIsReadLikeAFile) {
+TEST_F(CorpusThroughTheProgram, StandardInputIsReadLikeAFile) {
   const std::string lines = questions(50) + "broken\n";
   const std::string file = scratch_.write("corpus.jsonl", lines);
   ASSERT_EQ(run_sheaf(scratch_, "run " + job(columns(file)) + to("file")).exit_code, 1);
@@ -96,17 +90,17 @@ TEST_F(CorpusRun, StandardInputIsReadLikeAFile) {
     EXPECT_LE(run_with(file, "run " + from_input + to(std::string("shard") + shard[0]) + " --shard " + shard)
                   .exit_code,
               1);
-  EXPECT_EQ(run_sheaf(scratch_, "merge " + scratch_.file("merged") + " " + scratch_.file("shard0") + " " +
-                                    scratch_.file("shard1"))
+  EXPECT_EQ(run_sheaf(scratch_, "merge " + scratch_.path("merged") + " " + scratch_.path("shard0") + " " +
+                                    scratch_.path("shard1"))
                 .exit_code,
             1);
-  EXPECT_EQ(rows("merged") + read_text(scratch_.file("merged/rows-00001.jsonl")), rows("file"));
+  EXPECT_EQ(rows("merged") + read_text(scratch_.path("merged/rows-00001.jsonl")), rows("file"));
   // Nothing is left of the copy.
-  for (const auto& entry : std::filesystem::directory_iterator(scratch_.file("input")))
+  for (const auto& entry : std::filesystem::directory_iterator(scratch_.path("input")))
     EXPECT_EQ(entry.path().filename().string().find("scratch"), std::string::npos) << entry.path();
 }
 
-TEST_F(CorpusRun, StandardInputGoesOnWhenItComesAgain) {
+TEST_F(CorpusThroughTheProgram, ARunFromStandardInputResumesWhenGivenTheSameInput) {
   const std::string file = scratch_.write("corpus.jsonl", questions(600));
   const std::string command = "run " + job(columns("-")) + " --set engine.window=4";
   ASSERT_EQ(run_with(file, command + to("whole")).exit_code, 0);
@@ -114,17 +108,17 @@ TEST_F(CorpusRun, StandardInputGoesOnWhenItComesAgain) {
   ASSERT_TRUE(session.stopped());
   session.send(SIGKILL);
   ASSERT_EQ(session.end(), 128 + SIGKILL);
-  ASSERT_FALSE(std::filesystem::exists(scratch_.file("stopped/_SUCCESS")));
+  ASSERT_FALSE(std::filesystem::exists(scratch_.path("stopped/_SUCCESS")));
   const Ran other = run_with(scratch_.write("other.jsonl", questions(599)), command + to("stopped"));
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_NE(other.err.find("the corpus shrank: standard input shrank from"), std::string::npos) << other.err;
-  const Ran again = run_with(file, command + " --set output.path=" + scratch_.file("stopped"));
+  const Ran again = run_with(file, command + " --set output.path=" + scratch_.path("stopped"));
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_NE(again.err.find("resuming after"), std::string::npos) << again.err;
   EXPECT_EQ(rows("stopped"), rows("whole"));
 }
 
-TEST_F(CorpusRun, ContextsFoundByIdGiveTheSameRows) {
+TEST_F(CorpusThroughTheProgram, ContextsFoundByIdGiveTheSameRows) {
   std::vector<json> all;
   for (int i = 0; i < 60; ++i) all.push_back(question(i));
   std::string whole, by_id;
@@ -145,7 +139,7 @@ TEST_F(CorpusRun, ContextsFoundByIdGiveTheSameRows) {
   EXPECT_EQ(rows("by_id"), rows("whole"));
 }
 
-TEST_F(CorpusRun, RowsAboutEqualTextsStandTogetherInAnyOrder) {
+TEST_F(CorpusThroughTheProgram, RowsAboutOneContextShareAPromptInAnyOrder) {
   std::string lines;
   for (int i = 0; i < 40; ++i)
     lines += json{{"n", i}, {"c", "Box " + std::to_string(i % 10)}, {"q", "What?"}}.dump() + "\n";
@@ -160,7 +154,7 @@ TEST_F(CorpusRun, RowsAboutEqualTextsStandTogetherInAnyOrder) {
   EXPECT_EQ(prompts("10"), 8) << "no two rows of a window are about one context";
 }
 
-TEST_F(CorpusRun, RequestsOfABatchAreAnsweredAsOneByOne) {
+TEST_F(CorpusThroughTheProgram, RequestsOfABatchAreAnsweredAsOneByOne) {
   std::string lines;
   for (int i = 0; i < 24; ++i) {
     json messages = json::array();
@@ -223,7 +217,7 @@ TEST_F(CorpusRun, RequestsOfABatchAreAnsweredAsOneByOne) {
   // As a table: the columns are those of the rows.
   ASSERT_EQ(run_sheaf(scratch_, "run " + chat + to("table") + " --set output.format=parquet").exit_code, 1);
   const json table =
-      json::parse(run_sheaf(scratch_, "inspect --json " + scratch_.file("table/rows-00000.parquet")).out);
+      json::parse(run_sheaf(scratch_, "inspect --json " + scratch_.path("table/rows-00000.parquet")).out);
   EXPECT_EQ(table["corpus"]["records"], 23);
   std::set<std::string> names;
   for (const json& column : table["corpus"]["columns"]) names.insert(column["name"]);
@@ -238,7 +232,7 @@ std::string damage(std::string bytes, std::mt19937& random) {
   return bytes;
 }
 
-TEST_F(CorpusRun, DamagedFilesNeverCrashAndHurtNoOtherRow) {
+TEST_F(CorpusThroughTheProgram, DamagedFilesChangeNoOtherRow) {
   const std::string lines = questions(60), source = scratch_.write("lines", lines);
   ASSERT_EQ(
       run_sheaf(scratch_, "run " + job(columns(scratch_.write("good.jsonl", lines))) + to("good")).exit_code,
@@ -249,10 +243,10 @@ TEST_F(CorpusRun, DamagedFilesNeverCrashAndHurtNoOtherRow) {
       {"jsonl", lines}, {"jsonl.gz", test::pack(lines, "gz")}, {"jsonl.zst", test::pack(lines, "zst")}};
   {
     using Type = TableColumn::Type;
-    const auto target = real_files().open(scratch_.file("good.parquet"));
+    const auto target = real_files().open(scratch_.path("good.parquet"));
     write_parquet_lines(source, {{"n", Type::integer}, {"c", Type::text}, {"q", Type::text}}, *target);
   }
-  files["parquet"] = read_text(scratch_.file("good.parquet"));
+  files["parquet"] = read_text(scratch_.path("good.parquet"));
 
   std::mt19937 random(11);
   std::map<int, int> codes;

@@ -16,10 +16,8 @@ namespace {
 
 using nlohmann::json;
 using test::Ran;
-using test::read_text;
 using test::run_sheaf;
 using test::Running;
-using test::Scratch;
 
 constexpr const char* kSchema =
     "categories:\n"
@@ -57,12 +55,12 @@ class Devices : public testing::Test {
   std::string job(const std::string& name, const std::string& input, const std::string& task,
                   const std::string& method, int tokens = 6) const {
     return scratch_.write(
-        name, "model: {path: " + model_ + ", chat: plain}\ninput: {path: " + scratch_.file(input) +
+        name, "model: {path: " + model_ + ", chat: plain}\ninput: {path: " + scratch_.path(input) +
                   "}\ntask: {" + task + "}\nmethod: {" + method +
                   ", max_value_tokens: " + std::to_string(tokens) +
                   ", temperature: 1}\nengine: {device: cpu, threads: 4, window: 4}\noutput: "
                   "{path: " +
-                  scratch_.file("out") + ", rows_per_file: 20}\n");
+                  scratch_.path("out") + ", rows_per_file: 20}\n");
   }
   std::string ask_job(const std::string& method, int tokens = 6) const {
     return job("ask.yaml", "questions.jsonl, id: n, context: c, question: q", "kind: ask, instruction: Tell",
@@ -72,7 +70,7 @@ class Devices : public testing::Test {
   /// The files that must not depend on how many engines there were.
   std::map<std::string, std::string> files(const std::string& folder) const {
     std::map<std::string, std::string> found;
-    for (const auto& entry : std::filesystem::directory_iterator(scratch_.file(folder))) {
+    for (const auto& entry : std::filesystem::directory_iterator(scratch_.path(folder))) {
       const std::string name = entry.path().filename();
       if (name.starts_with("rows-") || name.starts_with("rejects") || name == "manifest.json")
         found[name] = read_text(entry.path());
@@ -81,15 +79,15 @@ class Devices : public testing::Test {
   }
   Ran run(const std::string& file, const std::string& folder, const std::string& more) const {
     return run_sheaf(scratch_,
-                     "run " + file + " --quiet --set output.path=" + scratch_.file(folder) + " " + more);
+                     "run " + file + " --quiet --set output.path=" + scratch_.path(folder) + " " + more);
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
   std::string model_;
 };
 
 TEST_F(Devices, EveryMethodGivesTheBytesOfOneEngine) {
-  const std::string extract = "kind: extract, schema: " + scratch_.file("schema.yaml");
+  const std::string extract = "kind: extract, schema: " + scratch_.path("schema.yaml");
   const std::string products = "products.jsonl, id: n, category: kind, document: text";
   const std::string documents = "questions.jsonl, id: n, documents: documents, question: q";
   std::vector<std::string> jobs;
@@ -113,37 +111,37 @@ TEST_F(Devices, EveryMethodGivesTheBytesOfOneEngine) {
   }
 }
 
-TEST_F(Devices, TheReportHasALineForEach) {
+TEST_F(Devices, TheReportHasALineForEachEngine) {
   const std::string file = ask_job("name: ippd");
   const Ran ran = run_sheaf(scratch_, "run " + file + " --device cpu:2");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_NE(ran.out.find("  engine   CPU, fp32, "), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("2 threads #2: "), std::string::npos) << "four threads, divided" << ran.out;
-  const json report = json::parse(read_text(scratch_.file("out/report.json")));
+  const json report = json::parse(read_text(scratch_.path("out/report.json")));
   ASSERT_EQ(report["engines"].size(), 2u);
   EXPECT_EQ(report["engines"][0]["answers"].get<int>() + report["engines"][1]["answers"].get<int>(),
             report["answers"]);
   EXPECT_EQ(report["engines"][0]["tokens"].get<int>() + report["engines"][1]["tokens"].get<int>(),
             report["tokens"]["computed"]);
   EXPECT_NE(report["backend"].get<std::string>().find(" and 1 more"), std::string::npos);
-  EXPECT_NE(read_text(scratch_.file("out/report.html")).find("By device"), std::string::npos);
-  EXPECT_EQ(run_sheaf(scratch_, "report " + scratch_.file("out")).exit_code, 0);
+  EXPECT_NE(read_text(scratch_.path("out/report.html")).find("By device"), std::string::npos);
+  EXPECT_EQ(run_sheaf(scratch_, "report " + scratch_.path("out")).exit_code, 0);
 }
 
-TEST_F(Devices, AKilledRunResumesWithAnotherNumberOfThem) {
+TEST_F(Devices, AKilledRunResumesWithAnotherNumberOfEngines) {
   // One record a window and one prompt at a time, so that every engine has work left where they are stopped.
   const std::string file = ask_job("name: ippd", 60), few = " --set engine.window=1 --set engine.prompts=1";
   ASSERT_EQ(run(file, "whole", few).exit_code, 0);
   for (const int signal : {SIGKILL, SIGINT, SIGTERM}) {
     const std::string folder = "stopped" + std::to_string(signal);
-    Running job("run " + file + " --quiet --device cpu:3 --set output.path=" + scratch_.file(folder) + few +
-                    " 2>" + scratch_.file("err"),
+    Running job("run " + file + " --quiet --device cpu:3 --set output.path=" + scratch_.path(folder) + few +
+                    " 2>" + scratch_.path("err"),
                 test::stop_at_group(2));
     ASSERT_TRUE(job.stopped());
     job.send(signal);
     EXPECT_EQ(job.end(), signal == SIGKILL ? 128 + SIGKILL : 130);
     if (signal != SIGKILL) {
-      EXPECT_NE(read_text(scratch_.file("err")).find("rerun the same command to resume"), std::string::npos);
+      EXPECT_NE(read_text(scratch_.path("err")).find("rerun the same command to resume"), std::string::npos);
     }
     const Ran rest = run(file, folder, "--device cpu:2" + few);
     EXPECT_EQ(rest.exit_code, 0) << rest.err;
@@ -151,7 +149,7 @@ TEST_F(Devices, AKilledRunResumesWithAnotherNumberOfThem) {
   }
 }
 
-TEST_F(Devices, LimitsStopAllOfThem) {
+TEST_F(Devices, LimitsStopAllEngines) {
   const std::string file = ask_job("name: ippd", 60);
   const Ran stopped = run(file, "out", "--device cpu:3 --max-hours 1e-9");
   EXPECT_EQ(stopped.exit_code, 130);
@@ -159,7 +157,7 @@ TEST_F(Devices, LimitsStopAllOfThem) {
   EXPECT_EQ(run(file, "out", "--device cpu:3").exit_code, 0);
 }
 
-TEST_F(Devices, OthersAreRefusedOrUsedByOtherCommands) {
+TEST_F(Devices, TooManyEnginesAreRefusedAndVerifyTakesSeveral) {
   const std::string file = ask_job("name: ippd");
   const Ran many = run(file, "out", "--device cpu:5");
   EXPECT_EQ(many.exit_code, 2);
@@ -172,7 +170,7 @@ TEST_F(Devices, OthersAreRefusedOrUsedByOtherCommands) {
   EXPECT_NE(verified.out.find("exact match 1.0000"), std::string::npos) << verified.out;
   EXPECT_EQ(run_sheaf(scratch_, "plan " + file + " --device cpu:2").exit_code, 0);
   scratch_.write("workload.jsonl", "{}\n");
-  const Ran bench = run_sheaf(scratch_, "bench " + scratch_.file("workload.jsonl") + " --device cpu:2");
+  const Ran bench = run_sheaf(scratch_, "bench " + scratch_.path("workload.jsonl") + " --device cpu:2");
   EXPECT_EQ(bench.exit_code, 2);
   EXPECT_NE(bench.err.find("--device cpu:2: bench times one device; name one, such as cpu"),
             std::string::npos)
@@ -203,10 +201,10 @@ struct Notes : RunListener {
   std::string all;
 };
 
-TEST_F(Devices, OneThatFailsIsLeftOutAndTheLastEndsTheRun) {
+TEST_F(Devices, AFailingEngineIsLeftOutAndTheLastOneEndsTheRun) {
   const std::string file = ask_job("name: ippd, documents: 2", 20);
   ASSERT_EQ(run(file, "whole", "").exit_code, 0);
-  std::vector<std::string> overrides{"engine.device=cpu:2", "output.path=" + scratch_.file("lost")};
+  std::vector<std::string> overrides{"engine.device=cpu:2", "output.path=" + scratch_.path("lost")};
   RunSettings settings;
   std::set<size_t> broken{0, 1};
   int64_t steps = 30;

@@ -10,7 +10,6 @@ namespace {
 using nlohmann::json;
 using test::Ran;
 using test::run_sheaf;
-using test::Scratch;
 
 const json& fact(const json& facts, const std::string& name) {
   for (const json& each : facts) {
@@ -19,8 +18,8 @@ const json& fact(const json& facts, const std::string& name) {
   throw std::runtime_error("no fact about " + name);
 }
 
-TEST(Doctor, SaysWhatTheMachineOffers) {
-  const Scratch scratch;
+TEST(Doctor, ListsWhatTheMachineOffers) {
+  const TempFolder scratch;
   const Ran ran = run_sheaf(scratch, "doctor --json");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const json facts = json::parse(ran.out);
@@ -40,9 +39,9 @@ TEST(Doctor, SaysWhatTheMachineOffers) {
   EXPECT_EQ(model["fix"].get<std::string>().empty(), test::has_default_model());
 }
 
-TEST(Doctor, LooksAtTheDiskThatOutputGoesTo) {
-  const Scratch scratch;
-  const Ran ran = run_sheaf(scratch, "doctor --json " + scratch.file("not/there/yet"));
+TEST(Doctor, ChecksTheDiskOfTheOutputFolder) {
+  const TempFolder scratch;
+  const Ran ran = run_sheaf(scratch, "doctor --json " + scratch.path("not/there/yet"));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const json disk = fact(json::parse(ran.out), "disk");
   EXPECT_EQ(disk["details"]["free_bytes"].get<int64_t>() > 0 && disk["details"]["writable"].get<bool>(),
@@ -54,12 +53,11 @@ TEST(Doctor, LooksAtTheDiskThatOutputGoesTo) {
             std::string::npos);
 }
 
-TEST(Doctor, SaysWhatToDoForAPerson) {
-  const Scratch scratch;
-  const std::string command =
-      "cd " + scratch.file(".") + " && " + SHEAF_BINARY + " doctor >" + scratch.file("text");
-  ASSERT_EQ(std::system(command.c_str()), 0);
-  const std::string text = test::read_text(scratch.file("text"));
+TEST(Doctor, TellsHowToGetTheDefaultModel) {
+  const TempFolder scratch;
+  const Ran ran = run_sheaf(scratch, "doctor", scratch.path());
+  ASSERT_EQ(ran.exit_code, 0);
+  const std::string& text = ran.out;
   EXPECT_NE(text.find("default model  not found\n"), std::string::npos) << text;
   EXPECT_NE(text.find("-> the demo needs it: run tools/setup"), std::string::npos) << text;
 }

@@ -1,4 +1,5 @@
 // Packed prompts against one prompt per question, on the default model and real rows.
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include "tests/app/program.h"
@@ -9,20 +10,23 @@ namespace {
 
 using nlohmann::json;
 using test::run_sheaf;
-using test::Scratch;
 
-json verify(const Scratch& scratch, const std::string& arguments) {
+json verify(const TempFolder& scratch, const std::string& arguments) {
   const auto ran = run_sheaf(scratch, "verify " + arguments + " --json --device cpu");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   return json::parse(ran.out);
 }
 
-/// The first contexts of SQuAD with at most three questions each, as a corpus.
-std::string squad_sample(const Scratch& scratch, size_t contexts) {
-  const json squad = json::parse(test::read_text("../shared/datasets/squad2/dev-v2.0.json"));
+/// The shortest contexts of SQuAD's first article with at most three questions each, as a corpus.
+std::string squad_sample(const TempFolder& scratch, size_t contexts) {
+  const json squad = json::parse(read_text("../shared/datasets/squad2/dev-v2.0.json"));
+  auto paragraphs = squad["data"][0]["paragraphs"].get<std::vector<json>>();
+  std::sort(paragraphs.begin(), paragraphs.end(), [](const json& a, const json& b) {
+    return a["context"].get<std::string>().size() < b["context"].get<std::string>().size();
+  });
+  paragraphs.resize(contexts);
   std::string lines;
-  for (const json& paragraph : squad["data"][0]["paragraphs"]) {
-    if (contexts-- == 0) break;
+  for (const json& paragraph : paragraphs) {
     json row{{"context", paragraph["context"]}, {"questions", json::array()}};
     for (const json& qa : paragraph["qas"])
       if (row["questions"].size() < 3)
@@ -32,17 +36,17 @@ std::string squad_sample(const Scratch& scratch, size_t contexts) {
   return scratch.write("squad.jsonl", lines);
 }
 
-std::string ask_job(const Scratch& scratch, const std::string& corpus, const std::string& method) {
+std::string ask_job(const TempFolder& scratch, const std::string& corpus, const std::string& method) {
   return scratch.write(
       "ask.yaml", "model: {path: " SHEAF_SOURCE_DIR "/build/models/smollm2.gguf}\ninput: {path: " + corpus +
                       ", context: context, questions: questions}\ntask: {kind: ask}\nmethod: {" + method +
-                      ", max_value_tokens: 8}\noutput: {path: " + scratch.file("out") + "}\n");
+                      ", max_value_tokens: 8}\noutput: {path: " + scratch.path("out") + "}\n");
 }
 
 TEST(ExactOnSquad, IppdAndPrefixEqualOnePromptPerQuestion) {
   NEED_MODEL();
   NEED_SHARED("../shared/datasets/squad2/dev-v2.0.json");
-  const Scratch scratch;
+  const TempFolder scratch;
   const std::string corpus = squad_sample(scratch, 2);
   for (const char* method : {"name: ippd, documents: 2", "name: prefix", "name: parallel-prompting"}) {
     const json result = verify(scratch, ask_job(scratch, corpus, method));
@@ -55,7 +59,7 @@ TEST(ExactOnSquad, IppdAndPrefixEqualOnePromptPerQuestion) {
 TEST(ExactOnOaMine, IndependentIsolatedValuesEqualSeparatePrompts) {
   NEED_MODEL();
   NEED_SHARED("../shared/datasets/oa-mine/test.jsonl");
-  const Scratch scratch;
+  const TempFolder scratch;
   const std::string job = scratch.write(
       "job.yaml", "model: {path: " SHEAF_SOURCE_DIR
                   "/build/models/smollm2.gguf}\n"
@@ -64,16 +68,16 @@ TEST(ExactOnOaMine, IndependentIsolatedValuesEqualSeparatePrompts) {
                   "task: {kind: extract, schema: " SHEAF_SOURCE_DIR
                   "/configs/schemas/oa-mine.yaml}\n"
                   "method: {name: hpd, documents: 3, max_value_tokens: 10}\noutput: {path: " +
-                      scratch.file("out") + "}\n");
+                      scratch.path("out") + "}\n");
   const json result = verify(scratch, job + " --limit 2");
   EXPECT_EQ(result["records"], 2);
   EXPECT_GT(result["answers"].get<int>(), 15);
   EXPECT_EQ(result["exact_match"], 1.0) << result["differences"].dump(2);
 }
 
-TEST(ExactOnCatalog, EnumsAndSamplesToo) {
+TEST(ExactOnCatalog, OptionsAndSampledValuesEqualSeparatePrompts) {
   NEED_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   for (const char* choice : {"method.options=likeliest", "method.temperature=0.8 --set method.seed=7"}) {
     const json result = verify(scratch, std::string("configs/demo.yaml --limit 1 --set ") + choice +
                                             " --set method.max_value_tokens=8");
@@ -85,16 +89,16 @@ TEST(ExactOnCatalog, EnumsAndSamplesToo) {
 
 TEST(ExactOnPassages, PackedQuestionsEqualOnePromptPerQuestion) {
   NEED_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   const json result = verify(scratch, "configs/ask.yaml --limit 2 --set method.max_value_tokens=6");
   EXPECT_EQ(result["records"], 2);
   EXPECT_GT(result["answers"].get<int>(), 7);
   EXPECT_EQ(result["exact_match"], 1.0) << result["differences"].dump(2);
 }
 
-TEST(ExactOnPassages, InWholeNumbersToo) {
+TEST(ExactOnPassages, PackedQuestionsEqualSeparateOnesInInt16AndInt8) {
   NEED_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   for (const char* dtype : {"int16", "int8"}) {
     const json result = verify(scratch,
                                "configs/ask.yaml --limit 2 --set method.max_value_tokens=6 "
@@ -110,9 +114,9 @@ TEST(ExactOnPassages, InWholeNumbersToo) {
       << ran.err;
 }
 
-TEST(Precision, WhatOnlyAGpuDoesIsRefusedOnTheCpu) {
+TEST(Precision, Fp8Bf16AndPackedWeightsAreRefusedOnTheCpu) {
   NEED_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   const std::pair<const char*, const char*> cases[] = {
       {"--set model.dtype=fp8 --device cpu",
        "model.dtype: fp8 works only on a GPU, but engine.device is cpu"},
@@ -127,9 +131,9 @@ TEST(Precision, WhatOnlyAGpuDoesIsRefusedOnTheCpu) {
   }
 }
 
-TEST(Verify, VouchesForNothingItDidNotCompare) {
+TEST(Verify, WithNothingToCompareItFails) {
   NEED_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   const auto ran = run_sheaf(scratch, "verify configs/demo.yaml --limit 1 --set engine.kv_memory_gb=0.00001");
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_NE(ran.err.find("nothing to compare"), std::string::npos) << ran.err;
@@ -137,7 +141,7 @@ TEST(Verify, VouchesForNothingItDidNotCompare) {
 
 TEST(InexactByDesign, PositionalValuesDifferAndTheDifferencesAreShown) {
   NEED_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   const json result = verify(scratch, "configs/extract-paper.yaml --limit 2 --set method.max_value_tokens=8");
   EXPECT_LT(result["exact_match"].get<double>(), 1.0);
   ASSERT_FALSE(result["differences"].empty());

@@ -9,9 +9,9 @@ namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using test::Ran, test::read_text, test::run_sheaf, test::Scratch;
+using test::Ran, test::run_sheaf;
 
-class ExamplesOfJobs : public testing::Test {
+class JobExamples : public testing::Test {
  protected:
   void SetUp() override {
     model_ = test::make_tiny_model(scratch_);
@@ -33,12 +33,12 @@ class ExamplesOfJobs : public testing::Test {
 )");
     job_ = scratch_.write(
         "job.yaml",
-        "model: {path: " + model_ + ", chat: chatml}\ninput: {path: " + scratch_.file("products.jsonl") +
+        "model: {path: " + model_ + ", chat: chatml}\ninput: {path: " + scratch_.path("products.jsonl") +
             ", id: id, category: category, document: document}\ntask: {kind: extract, schema: " +
-            scratch_.file("schema.yaml") + ", examples: " + scratch_.file("gold.jsonl") +
+            scratch_.path("schema.yaml") + ", examples: " + scratch_.path("gold.jsonl") +
             "}\nmethod: {name: hpd, documents: 2, max_value_tokens: 6}\nengine: {device: cpu, threads: "
             "1}\noutput: {path: " +
-            scratch_.file("out") + ", logprobs: true}\n");
+            scratch_.path("out") + ", logprobs: true}\n");
   }
 
   Ran run(const std::string& arguments) const { return run_sheaf(scratch_, arguments); }
@@ -46,14 +46,14 @@ class ExamplesOfJobs : public testing::Test {
   std::string rows(const std::string& settings) const {
     const Ran ran = run("run " + job_ + " -q --restart " + settings);
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
-    return read_text(scratch_.file("out/rows-00000.jsonl"));
+    return read_text(scratch_.path("out/rows-00000.jsonl"));
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
   std::string model_, job_;
 };
 
-TEST_F(ExamplesOfJobs, PackedAndSeparatePromptsAgreeToTheBit) {
+TEST_F(JobExamples, PackedAndSeparatePromptsAgreeToTheBit) {
   const std::string packed = rows("");
   EXPECT_EQ(test::read_json_lines(packed).size(), 4u);
   EXPECT_EQ(packed, rows("--set method.name=separate"));
@@ -67,7 +67,7 @@ TEST_F(ExamplesOfJobs, PackedAndSeparatePromptsAgreeToTheBit) {
   EXPECT_EQ(json::parse(ran.out)["exact_match"], 1.0);
 }
 
-TEST_F(ExamplesOfJobs, APlanShowsThem) {
+TEST_F(JobExamples, PlanShowsThem) {
   const Ran ran = run("plan " + job_);
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_NE(ran.out.find("examples 2 in all; with the instruction, at most"), std::string::npos) << ran.out;
@@ -83,7 +83,7 @@ TEST_F(ExamplesOfJobs, APlanShowsThem) {
   EXPECT_LT(own["head_tokens"], plan["bins"]["Tea"]["head_tokens"]);
 }
 
-TEST_F(ExamplesOfJobs, AreComputedOnce) {
+TEST_F(JobExamples, TheirTokensAreComputedOnce) {
   const auto computed = [&](const std::string& more) {
     return json::parse(run("plan " + job_ + " --json " + more).out)["tokens_computed"].get<int64_t>();
   };
@@ -98,7 +98,7 @@ TEST_F(ExamplesOfJobs, AreComputedOnce) {
   EXPECT_EQ(computed(apart) - heads, computed(apart + " " + without) - bare);
 }
 
-TEST_F(ExamplesOfJobs, AChangedFileCannotBeResumed) {
+TEST_F(JobExamples, AChangedFileCannotBeResumed) {
   rows("");
   EXPECT_EQ(run("run " + job_ + " -q").exit_code, 0) << "an unchanged one can";
   scratch_.write("gold.jsonl", R"({"category": "Tea", "document": "Ash tea", "gold": {"Brand": "Oak"}})");
@@ -107,10 +107,10 @@ TEST_F(ExamplesOfJobs, AChangedFileCannotBeResumed) {
   EXPECT_NE(ran.err.find("examples"), std::string::npos) << ran.err;
 }
 
-TEST_F(ExamplesOfJobs, TrainDataHasThemToo) {
-  const Ran ran = run("train-data " + job_ + " " + scratch_.file("data.parquet"));
+TEST_F(JobExamples, TrainDataHoldsThem) {
+  const Ran ran = run("train-data " + job_ + " " + scratch_.path("data.parquet"));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  TableFile file(scratch_.file("data.parquet"));
+  TableFile file(scratch_.path("data.parquet"));
   file.select({"tokens", "records"});
   const auto batch = file.next();
   ASSERT_TRUE(batch && batch->error.empty());
@@ -128,7 +128,7 @@ TEST_F(ExamplesOfJobs, TrainDataHasThemToo) {
   EXPECT_EQ(prompts, 3);
 }
 
-TEST_F(ExamplesOfJobs, OnesThatDoNotFitAreRefused) {
+TEST_F(JobExamples, TooLongOnesAreRefused) {
   const Ran ran = run("run " + job_ + " -q --set method.prompt_tokens=300");
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_NE(ran.err.find("raise method.prompt_tokens"), std::string::npos) << ran.err;

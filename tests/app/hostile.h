@@ -39,7 +39,7 @@ inline std::string quoted(const std::string& word) {
 
 /// Valid UTF-8 without anything that a terminal obeys but newlines, and without a line that a name forged.
 inline void expect_clean(const std::string& output) {
-  ASSERT_EQ(valid_prefix(output), output.size()) << "not UTF-8: " << nlohmann::json(replace_invalid(output));
+  ASSERT_EQ(valid_prefix(output), output.size()) << "not UTF-8: " << nlohmann::json(valid_utf8(output));
   for (size_t at = 0; at < output.size();) {
     const Decoded next = decode_valid(output.data() + at);
     const uint32_t point = next.point;
@@ -59,8 +59,8 @@ inline void expect_clean(const Ran& ran) {
 }
 
 /// Runs it, wants that exit code, something said and nothing hostile in it.
-inline Ran run_clean(const Scratch& scratch, const std::string& arguments, int exit_code) {
-  SCOPED_TRACE(nlohmann::json(replace_invalid(arguments)).dump(-1, ' ', true));
+inline Ran run_clean(const TempFolder& scratch, const std::string& arguments, int exit_code) {
+  SCOPED_TRACE(nlohmann::json(valid_utf8(arguments)).dump(-1, ' ', true));
   const Ran ran = run_sheaf(scratch, arguments);
   EXPECT_EQ(ran.exit_code, exit_code) << ran.err;
   EXPECT_FALSE(ran.out.empty() && ran.err.empty());

@@ -13,21 +13,19 @@ using test::hostile_texts;
 using test::kHostile;
 using test::quoted;
 using test::Ran;
-using test::read_text;
 using test::run_clean;
-using test::Scratch;
 
-TEST(HostileNames, ArgumentsAndPaths) {
-  const Scratch scratch;
+TEST(HostileNames, InArgumentsAndPathsAreEscaped) {
+  const TempFolder scratch;
   for (const std::string& each : kHostile) {
-    const std::string name = quoted(scratch.file(each)), text = quoted(each);
+    const std::string name = quoted(scratch.path(each)), text = quoted(each);
     run_clean(scratch, text, 2);
     run_clean(scratch, "run " + quoted("--" + each), 2);
     run_clean(scratch, "run configs/demo.yaml --set " + quoted(each + "=1"), 2);
-    run_clean(scratch,
-              "run configs/demo.yaml --set " + quoted("method.name=" + as_json(replace_invalid(each))), 2);
+    run_clean(scratch, "run configs/demo.yaml --set " + quoted("method.name=" + as_json(valid_utf8(each))),
+              2);
     run_clean(scratch, "run configs/demo.yaml --shard " + text, 2);
-    run_clean(scratch, "run configs/demo.yaml --log " + quoted(scratch.file("no/" + each)), 2);
+    run_clean(scratch, "run configs/demo.yaml --log " + quoted(scratch.path("no/" + each)), 2);
     for (const char* command :
          {"run ", "plan ", "verify ", "inspect ", "report ", "eval ", "estimate ", "bench "})
       run_clean(scratch, command + name, 2);
@@ -36,7 +34,7 @@ TEST(HostileNames, ArgumentsAndPaths) {
     run_clean(scratch, "estimate --document-tokens 100 --model " + name, 2);
     run_clean(scratch, "estimate --document-tokens 100 --model qwen3-8b --hardware " + text, 2);
     run_clean(scratch, "estimate --document-tokens 100 --model qwen3-8b --hardware-file " + name, 2);
-    run_clean(scratch, "convert squad " + name + " " + scratch.file("out.jsonl"), 2);
+    run_clean(scratch, "convert squad " + name + " " + scratch.path("out.jsonl"), 2);
     run_clean(scratch, "score --metric squad --gold " + name + " --pred " + name, 2);
     run_clean(scratch, "doctor " + name, 0);
     const Ran doctor = run_clean(scratch, "doctor --json " + name, 0);
@@ -44,8 +42,8 @@ TEST(HostileNames, ArgumentsAndPaths) {
   }
 }
 
-TEST(HostileNames, JobFiles) {
-  const Scratch scratch;
+TEST(HostileNames, InJobFilesAreEscaped) {
+  const TempFolder scratch;
   for (const std::string& each : kHostile) {
     std::vector<std::string> texts = {"\"" + each + "\": 1\n", "model: {\"" + each + "\": 1}\n", each + ": [",
                                       "&x " + each, "model: !" + each + " x\n"};
@@ -63,9 +61,9 @@ TEST(HostileNames, JobFiles) {
   }
 }
 
-TEST(HostileNames, Schemas) {
-  const Scratch scratch;
-  const std::string job = "plan configs/demo.yaml --set task.schema=" + scratch.file("s.yaml");
+TEST(HostileNames, InSchemasAreEscaped) {
+  const TempFolder scratch;
+  const std::string job = "plan configs/demo.yaml --set task.schema=" + scratch.path("s.yaml");
   for (const std::string& each : hostile_texts()) {
     const std::string name = json(each).dump(-1, ' ', true);
     for (const std::string& text :
@@ -79,7 +77,7 @@ TEST(HostileNames, Schemas) {
 }
 
 /// A job of one document and attribute for each hostile text, which are names of everything.
-std::string write_job(const Scratch& scratch, const std::string& corpus, const std::string& out) {
+std::string write_job(const TempFolder& scratch, const std::string& corpus, const std::string& out) {
   std::string schema = "categories:\n", rows;
   for (const std::string& each : hostile_texts()) {
     const std::string name = json(each).dump(-1, ' ', true);
@@ -95,16 +93,16 @@ std::string write_job(const Scratch& scratch, const std::string& corpus, const s
                       ", chat: plain}\ninput: {path: " + json(corpus).dump(-1, ' ', true) +
                       ", format: jsonl, id: id, category: kind, document: text}\n"
                       "task: {kind: extract, schema: " +
-                      scratch.file("schema.yaml") +
+                      scratch.path("schema.yaml") +
                       "}\nmethod: {name: hpd, max_value_tokens: 6, temperature: 1}\nengine: {device: cpu}\n"
                       "output: {path: " +
                       json(out).dump(-1, ' ', true) + "}\n");
 }
 
-TEST(HostileNames, CorporaAndWhatIsDoneWithThem) {
-  const Scratch scratch;
-  const std::string corpus = scratch.file("corpus\x1b[2J\nsheaf: fine"),
-                    out = scratch.file("out\x1b]0;x\x07\nsheaf: fine");
+TEST(HostileNames, InCorporaAreEscapedByEveryCommand) {
+  const TempFolder scratch;
+  const std::string corpus = scratch.path("corpus\x1b[2J\nsheaf: fine"),
+                    out = scratch.path("out\x1b]0;x\x07\nsheaf: fine");
   const std::string job = write_job(scratch, corpus, out);
   const std::string file = corpus + "/\x1b[2J\nsheaf: fine.jsonl";
   run_clean(scratch, "inspect " + quoted(file), 0);
@@ -139,11 +137,10 @@ TEST(HostileNames, CorporaAndWhatIsDoneWithThem) {
   std::string titles;
   for (const std::string& each : hostile_texts())
     titles += json{{"number", each}, {"title", "title of " + each}}.dump() + "\n";
-  const std::string show = "tools/show-rows " + quoted(out) + " 9 --titles " +
-                           scratch.write("titles.jsonl", titles) + " --id number >" + scratch.file("shown") +
-                           " 2>&1";
-  ASSERT_EQ(std::system(show.c_str()), 0);
-  const std::string shown = read_text(scratch.file("shown"));
+  const Ran ran = test::run_shell(scratch, "tools/show-rows " + quoted(out) + " 9 --titles " +
+                                               scratch.write("titles.jsonl", titles) + " --id number 2>&1");
+  ASSERT_EQ(ran.exit_code, 0) << ran.out;
+  const std::string& shown = ran.out;
   test::expect_clean(shown);
   EXPECT_NE(shown.find("\\x9b31m"), std::string::npos);
   EXPECT_NE(shown.find("title of \\x9b31m"), std::string::npos) << shown;

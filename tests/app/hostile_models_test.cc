@@ -12,20 +12,17 @@ using nlohmann::json;
 using test::hostile_texts;
 using test::kHostile;
 using test::Ran;
-using test::read_text;
 using test::run_clean;
 using test::run_sheaf;
-using test::Scratch;
 
-std::string output_of(const Scratch& scratch, const std::string& arguments, const std::string& input) {
-  const std::string command =
-      std::string(SHEAF_BINARY) + " " + arguments + " <" + input + " >" + scratch.file("decoded");
-  EXPECT_EQ(std::system(command.c_str()), 0) << command;
-  return read_text(scratch.file("decoded"));
+std::string output_of(const TempFolder& scratch, const std::string& arguments, const std::string& input) {
+  const Ran ran = run_sheaf(scratch, arguments + " <" + input);
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  return ran.out;
 }
 
-TEST(HostileNames, GgufFiles) {
-  const Scratch scratch;
+TEST(HostileNames, InGgufFilesAreEscaped) {
+  const TempFolder scratch;
   for (const std::string& each : kHostile) {
     const auto refused = [&](const std::function<void(GgufBytes&)>& fill) {
       GgufBytes file;
@@ -51,8 +48,8 @@ TEST(HostileNames, GgufFiles) {
   }
 }
 
-TEST(HostileNames, SafetensorsFiles) {
-  const Scratch scratch;
+TEST(HostileNames, InSafetensorsFilesAreEscaped) {
+  const TempFolder scratch;
   const auto refused = [&](const std::string& header, size_t bytes) {
     const std::string file = raw<uint64_t>(header.size()) + header + std::string(bytes, '\0');
     run_clean(scratch, "inspect " + scratch.write("m.safetensors", file), 2);
@@ -67,8 +64,8 @@ TEST(HostileNames, SafetensorsFiles) {
   }
 }
 
-TEST(HostileNames, TokenizerFiles) {
-  const Scratch scratch;
+TEST(HostileNames, InTokenizersAreEscaped) {
+  const TempFolder scratch;
   for (const std::string& each : hostile_texts()) {
     json file = tiny_json({});
     auto& token = file["added_tokens"][0];
@@ -88,16 +85,16 @@ TEST(HostileNames, TokenizerFiles) {
     run_clean(scratch, "inspect " + scratch.write("tokenizer.json", file.dump()), 2);
   }
   for (const std::string& each : kHostile) {
-    TinyGguf gguf;
+    GgufBytes gguf;
     std::vector<std::string> tokens = {each, "a", "b"};
     gguf.text("general.architecture", "llama");
     gguf.text("tokenizer.ggml.model", "llama");
     gguf.texts("tokenizer.ggml.tokens", tokens);
     gguf.numbers("tokenizer.ggml.scores", 6, std::vector<float>(3, 0));
     gguf.numbers("tokenizer.ggml.token_type", 5, std::vector<int32_t>{3, 1, 1});
-    gguf.number("tokenizer.ggml.eos_token_id", 0);
+    gguf.u32("tokenizer.ggml.eos_token_id", 0);
     const std::string path = scratch.write("v.gguf", gguf.bytes());
-    SCOPED_TRACE(json(replace_invalid(each)).dump(-1, ' ', true));
+    SCOPED_TRACE(json(valid_utf8(each)).dump(-1, ' ', true));
     for (const char* option : {"", "--json "})
       test::expect_clean(run_sheaf(scratch, std::string("inspect ") + option + path));
   }

@@ -15,12 +15,10 @@ using test::as_json;
 using test::hostile_texts;
 using test::quoted;
 using test::Ran;
-using test::read_text;
 using test::run_clean;
-using test::Scratch;
 
-TEST(HostileNames, Scores) {
-  const Scratch scratch;
+TEST(HostileNames, InGoldAndPredictionsAreEscaped) {
+  const TempFolder scratch;
   std::string gold, pairs;
   gold += json{{"id", "q"}, {"answers", {"x"}}}.dump() + "\n";
   json predictions{{"q", "x"}}, other{{"q", "y"}};
@@ -41,10 +39,10 @@ TEST(HostileNames, Scores) {
   std::string rows;
   for (const std::string& each : hostile_texts())
     rows += json{{"id", each}, {"category", each}, {"values", {{each, each}}}}.dump() + "\n";
-  std::filesystem::create_directory(scratch.file("run"));
+  std::filesystem::create_directory(scratch.path("run"));
   scratch.write("run/rows-00000.jsonl", rows);
   const std::string groups =
-      "score --metric attributes --gold " + attributes + " --pred " + scratch.file("run");
+      "score --metric attributes --gold " + attributes + " --pred " + scratch.path("run");
   const Ran table = run_clean(scratch, groups, 0);
   EXPECT_NE(table.out.find("a\\nsheaf: fine"), std::string::npos) << table.out;
   EXPECT_TRUE(
@@ -53,32 +51,32 @@ TEST(HostileNames, Scores) {
     run_clean(scratch, "score --metric " + quoted(each) + " --gold " + answers + " --pred " + good, 2);
 }
 
-std::string make_run(const Scratch& scratch, const std::string& name, const std::string& text) {
-  std::filesystem::create_directory(scratch.file(name));
+std::string make_run(const TempFolder& scratch, const std::string& name, const std::string& text) {
+  std::filesystem::create_directory(scratch.path(name));
   ordered_json report = report_json(test::made_up_report(4, text));
   for (const char* key : {"job", "model", "backend", "method", "chat"}) report[key] = text;
   scratch.write(name + "/report.json", report.dump());
-  return quoted(scratch.file(name));
+  return quoted(scratch.path(name));
 }
 
-TEST(HostileNames, Reports) {
-  const Scratch scratch;
+TEST(HostileNames, InReportsAreEscaped) {
+  const TempFolder scratch;
   const std::string plain = make_run(scratch, "plain", "x");
   const auto lines = [](const Ran& ran) { return std::count(ran.out.begin(), ran.out.end(), '\n'); };
   const auto usual =
-      lines(run_clean(scratch, "report " + plain + " " + plain + " --out " + scratch.file("x.html"), 0));
+      lines(run_clean(scratch, "report " + plain + " " + plain + " --out " + scratch.path("x.html"), 0));
   const std::string script = "</title><script>alert(1)</script>";
   for (const std::string& each : hostile_texts()) {
-    std::filesystem::remove_all(scratch.file("a" + each));
+    std::filesystem::remove_all(scratch.path("a" + each));
     const std::string a = make_run(scratch, "a" + each, each), b = make_run(scratch, "b", script + each);
     run_clean(scratch, "report " + a, 0);
-    const std::string page = scratch.file("both.html");
+    const std::string page = scratch.path("both.html");
     const Ran both = run_clean(scratch, "report " + a + " " + b + " --out " + page, 0);
     EXPECT_EQ(lines(both), usual) << both.out;
     EXPECT_EQ(read_text(page).find("<script"), std::string::npos);
     EXPECT_EQ(test::xml_fault(read_text(page)), "");
     run_clean(scratch, "report " + b, 0);
-    EXPECT_EQ(read_text(scratch.file("b/report.html")).find("<script"), std::string::npos);
+    EXPECT_EQ(read_text(scratch.path("b/report.html")).find("<script"), std::string::npos);
     scratch.write("b/report.json", json{{"version", each}}.dump());
     run_clean(scratch, "report " + b, 2);
     scratch.write("b/report.json", each);
@@ -86,8 +84,8 @@ TEST(HostileNames, Reports) {
   }
 }
 
-TEST(HostileNames, Evaluations) {
-  const Scratch scratch;
+TEST(HostileNames, InEvaluationsAreEscaped) {
+  const TempFolder scratch;
   const std::string model = test::make_tiny_model(scratch);
   scratch.write("job.yaml",
                 "model: {path: none}\ninput: {path: none.json, format: squad}\ntask: {kind: ask}\n"
@@ -107,9 +105,9 @@ TEST(HostileNames, Evaluations) {
     const auto text = [](const std::string& of) { return json(of).dump(-1, ' ', true); };
     return "eval " +
            scratch.write("eval.yaml",
-                         "name: " + text(title) + "\noutput: {path: " + text(scratch.file("out\x1b[2J")) +
+                         "name: " + text(title) + "\noutput: {path: " + text(scratch.path("out\x1b[2J")) +
                              "}\nbaseline: standard\nmodels:\n  - {name: " + text(name) + ", path: " + model +
-                             ", chat: plain}\ndatasets:\n  - {name: d, job: " + scratch.file("job.yaml") +
+                             ", chat: plain}\ndatasets:\n  - {name: d, job: " + scratch.path("job.yaml") +
                              ", path: " + text(path) +
                              ", metric: squad}\nmethods: [{name: standard}, {label: " + text(label) +
                              ", name: standard, temperature: 1.5, seed: 3}]\n");
@@ -127,7 +125,7 @@ TEST(HostileNames, Evaluations) {
   run_clean(scratch, command, 0);
   EXPECT_TRUE(json::accept(run_clean(scratch, command + " --json", 0).out));
   run_clean(scratch, command + " --differences standard -- -other", 2);
-  const std::string out = scratch.file("out\x1b[2J/");
+  const std::string out = scratch.path("out\x1b[2J/");
   EXPECT_EQ(read_text(out + "table.html").find("<script"), std::string::npos);
   EXPECT_EQ(read_text(out + "differences.html").find("<script"), std::string::npos);
   EXPECT_EQ(test::xml_fault(read_text(out + "table.html")), "");
@@ -140,8 +138,8 @@ TEST(HostileNames, Evaluations) {
   EXPECT_TRUE(json::accept(run_clean(scratch, shown + " --differences standard wild --json", 0).out));
 }
 
-TEST(HostileNames, HardwareLists) {
-  const Scratch scratch;
+TEST(HostileNames, InHardwareListsAreEscaped) {
+  const TempFolder scratch;
   for (const std::string& each : hostile_texts()) {
     const std::string name = json(each).dump(-1, ' ', true);
     std::string list = read_text("configs/hardware.yaml");
@@ -154,7 +152,7 @@ TEST(HostileNames, HardwareLists) {
       list.replace(at + value, end - value, name);
     }
     std::filesystem::create_directory_symlink(std::filesystem::absolute("configs/devices"),
-                                              scratch.file("devices"));
+                                              scratch.path("devices"));
     const std::string estimate =
         "estimate --document-tokens 100 --model qwen3-0.6b --rows 10 --hardware-file " +
         scratch.write("hardware.yaml", list) + " --hardware ";
@@ -165,16 +163,16 @@ TEST(HostileNames, HardwareLists) {
     list.replace(list.find("\"2025-07\""), 9, name);
     scratch.write("hardware.yaml", list);
     run_clean(scratch, estimate + "h200", 2);
-    std::filesystem::remove(scratch.file("devices"));
+    std::filesystem::remove(scratch.path("devices"));
   }
 }
 
-TEST(HostileNames, BrokenDatasets) {
-  const Scratch scratch;
+TEST(HostileNames, InBrokenDatasetsAreEscaped) {
+  const TempFolder scratch;
   for (const std::string& each : hostile_texts()) {
     const std::string line = json{{"id", each}, {"question", each}, {"paragraphs", each}}.dump() + "\n";
     const std::string in = scratch.write("m" + each + ".jsonl", line);
-    run_clean(scratch, "convert musique " + quoted(in) + " " + scratch.file("c.jsonl"), 2);
+    run_clean(scratch, "convert musique " + quoted(in) + " " + scratch.path("c.jsonl"), 2);
   }
 }
 

@@ -1,34 +1,20 @@
-#include <array>
-#include <cstdio>
 #include <gtest/gtest.h>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <sys/wait.h>
 
 #include "tests/app/program.h"
 
 namespace {
 
-struct Result {
-  int exit_code = -1;
-  std::string out;  ///< standard output and standard error
-};
+using sheaf::test::Ran;
 
-Result inspect(const std::string& arguments) {
-  Result result;
-  std::FILE* pipe = popen((std::string(SHEAF_BINARY) + " inspect " + arguments + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return result;
-  std::array<char, 4096> buffer{};
-  while (const size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe))
-    result.out.append(buffer.data(), got);
-  const int status = pclose(pipe);
-  if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
-  return result;
+/// `out`: standard output and standard error.
+Ran inspect(const std::string& arguments) {
+  return sheaf::test::run_sheaf(sheaf::TempFolder(), "inspect " + arguments + " 2>&1");
 }
 
-TEST(Inspect, ModelAsJson) {
-  const Result result = inspect("--json tests/model/goldens/phi3");
+TEST(Inspect, DescribesAModelAsJson) {
+  const Ran result = inspect("--json tests/model/goldens/phi3");
   ASSERT_EQ(result.exit_code, 0) << result.out;
   const auto model = nlohmann::json::parse(result.out)["model"];
   EXPECT_EQ(model["family"], "phi3");
@@ -40,38 +26,38 @@ TEST(Inspect, ModelAsJson) {
   EXPECT_EQ(model["kv_bytes_per_token"], 4 * 2 * 2 * 2 * 8);
 }
 
-TEST(Inspect, ModelAsText) {
-  const Result result = inspect("tests/model/goldens/llama_quantized_gguf/model.gguf");
+TEST(Inspect, DescribesAModelAsText) {
+  const Ran result = inspect("tests/model/goldens/llama_quantized_gguf/model.gguf");
   ASSERT_EQ(result.exit_code, 0) << result.out;
   EXPECT_NE(result.out.find("llama: 2 layers"), std::string::npos) << result.out;
   EXPECT_NE(result.out.find("Q4_0"), std::string::npos) << result.out;
   EXPECT_NE(result.out.find("context     256 tokens"), std::string::npos) << result.out;
 }
 
-TEST(Inspect, Corpus) {
-  const Result result = inspect("--json datasets/catalog/catalog.parquet");
+TEST(Inspect, DescribesACorpus) {
+  const Ran result = inspect("--json datasets/catalog/catalog.parquet");
   ASSERT_EQ(result.exit_code, 0) << result.out;
   const auto corpus = nlohmann::json::parse(result.out)["corpus"];
   EXPECT_GE(corpus["records"], 200);
   EXPECT_EQ(corpus["columns"][0]["name"], "sku");
 }
 
-TEST(Inspect, AListOfRecordsIsNoTokenizer) {
-  const sheaf::test::Scratch scratch;
-  const Result list = inspect(scratch.write("list.json", "[{\"id\": 1}, {\"id\": 2}]\n"));
+TEST(Inspect, AListOfRecordsIsNotTakenForATokenizer) {
+  const sheaf::TempFolder scratch;
+  const Ran list = inspect(scratch.write("list.json", "[{\"id\": 1}, {\"id\": 2}]\n"));
   EXPECT_EQ(list.exit_code, 2);
   EXPECT_NE(list.out.find("one JSON array"), std::string::npos) << list.out;
-  const Result lines = inspect(scratch.write("lines.json", "{\"id\": 1}\n{\"id\": 2}\nbad\n"));
+  const Ran lines = inspect(scratch.write("lines.json", "{\"id\": 1}\n{\"id\": 2}\nbad\n"));
   EXPECT_EQ(lines.exit_code, 0) << lines.out;
   EXPECT_NE(lines.out.find("3 records"), std::string::npos) << lines.out;
   EXPECT_NE(lines.out.find("1 record would be rejected"), std::string::npos) << lines.out;
   EXPECT_NE(lines.out.find("  format: jsonl\n"), std::string::npos) << lines.out;
 }
 
-TEST(Inspect, WhatIsNotThereIsAnInputError) {
+TEST(Inspect, AMissingPathIsAnInputError) {
   for (const char* path :
        {"none.gguf", "none.safetensors", "none.jsonl", "tests/model/goldens/dtypes.json"}) {
-    const Result result = inspect(path);
+    const Ran result = inspect(path);
     EXPECT_EQ(result.exit_code, 2) << path << ": " << result.out;
     EXPECT_NE(result.out.find(path), std::string::npos) << result.out;
   }

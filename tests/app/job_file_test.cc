@@ -4,7 +4,8 @@
 #include <functional>
 #include <gtest/gtest.h>
 
-#include "tests/io/fuzz.h"
+#include "tests/errors.h"
+#include "tests/fuzz.h"
 #include "tests/skip.h"
 
 namespace sheaf {
@@ -68,7 +69,7 @@ output: {path: out, format: parquet}
   TempFolder folder_;
 };
 
-TEST_F(JobFile, KeepsTheDefaults) {
+TEST_F(JobFile, KeysThatAreNotSetKeepTheirDefaults) {
   const Job job = read(kExtract), none;
   EXPECT_EQ(job.file, folder_.path("job.yaml"));
   EXPECT_EQ(job.input.document, (std::vector<std::string>{"title", "text"}));
@@ -140,7 +141,7 @@ cost: {usd_per_hour: 2.5, devices: 8}
   EXPECT_EQ(job.cost.devices, 8);
 }
 
-TEST_F(JobFile, OutputSwitchesAreTheirOwn) {
+TEST_F(JobFile, OutputSwitchesAreIndependent) {
   const auto on = [&](const std::string& key) {
     const Job::Output output = read(kExtract, {"output." + key + "=true"}).output;
     return std::array{output.logprobs, output.raw, output.tokens, output.timing, output.confidence};
@@ -236,7 +237,7 @@ TEST_F(JobFile, ChecksRanges) {
   message("model.dtype=f23", "cannot be \"f23\"; did you mean \"f32\"?");
   message("model.chat=chatlm",
           "cannot be \"chatlm\"; did you mean \"chatml\"? (a template of your own is a .yaml file)");
-  message("output.format=csv", "cannot be \"csv\"; use one of jsonl, parquet, openai-batch");
+  message("output.format=csv", "cannot be \"csv\"; use one of jsonl, parquet, arrow, openai-batch");
   message("output.raw=yes", "must be true or false, not \"yes\"");
   message("cost.devices=0", "must be at least 1, not 0");
   message("cost.usd_per_hour=-1", "must be at least 0, not -1");
@@ -245,7 +246,7 @@ TEST_F(JobFile, ChecksRanges) {
   message("model.path=7", "must be text, not the number 7; put it in quotes if it is text");
 }
 
-TEST_F(JobFile, SaysHowToGetWhatIsNotHere) {
+TEST_F(JobFile, MissingModelsAndDatasetsAreRefusedWithADownloadCommand) {
   EXPECT_EQ(
       override_error("model.path=Qwen/Qwen3-1.7B"),
       "--set model.path=Qwen/Qwen3-1.7B: model.path: no such file or folder: Qwen/Qwen3-1.7B; if this is "
@@ -271,7 +272,7 @@ TEST_F(JobFile, SaysHowToGetWhatIsNotHere) {
       << "the name as it is written";
 }
 
-TEST_F(JobFile, IsNoEvaluation) {
+TEST_F(JobFile, AnEvaluationIsNotTakenForAJob) {
   const std::string eval =
       folder_.write("eval.yaml", "name: x\ndatasets: [{name: a}]\nmethods: [{name: b}]\n");
   EXPECT_EQ(error_of([&] { read_job(eval, {}); }),
@@ -464,7 +465,7 @@ TEST_F(JobFile, ChatReadsRequestsAndNothingElse) {
       "for chat use one of ippd, standard, separate, prefix");
 }
 
-TEST_F(JobFile, FuzzSurvivesAnything) {
+TEST_F(JobFile, FuzzedFilesAreReadOrRefused) {
   const std::vector<std::string_view> words = {
       "- ",     ": ",    "&a ", "*a", "<<: ", "{",    "}",  "[",     "]",    "\n",      "  ",       "? ",
       "!!int ", "---\n", "\"",  "'",  "null", "auto", "-1", "1e400", "true", "method:", "kind: ask"};
@@ -479,7 +480,7 @@ TEST_F(JobFile, FuzzSurvivesAnything) {
   EXPECT_GT(refused, rounds / 4);
 }
 
-TEST(ShippedJobs, AreGood) {
+TEST(ShippedJobs, AreReadWithoutErrors) {
   NEED_MODEL();
   for (const char* job : {"configs/demo.yaml", "configs/extract.yaml", "configs/ask.yaml"})
     EXPECT_EQ(error_of([&] { read_job(job, {}); }), "no error");

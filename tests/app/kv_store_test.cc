@@ -12,11 +12,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::Ran;
-using test::read_text;
 using test::run_sheaf;
-using test::Scratch;
 
-class KvStored : public testing::Test {
+class KvStoreRun : public testing::Test {
  protected:
   void SetUp() override { model_ = test::make_tiny_model(scratch_); }
 
@@ -41,22 +39,22 @@ class KvStored : public testing::Test {
   }
   json run(const std::string& folder, const std::string& options = "") {
     const Ran ran =
-        run_sheaf(scratch_, fmt::format("run {} --set output.path={} {}", scratch_.file("job.yaml"),
-                                        scratch_.file(folder), options));
+        run_sheaf(scratch_, fmt::format("run {} --set output.path={} {}", scratch_.path("job.yaml"),
+                                        scratch_.path(folder), options));
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
     err_ = ran.err;
-    return json::parse(read_text(scratch_.file(folder + "/report.json")));
+    return json::parse(read_text(scratch_.path(folder + "/report.json")));
   }
   std::string rows(const std::string& folder) {
-    return read_text(scratch_.file(folder + "/rows-00000.jsonl"));
+    return read_text(scratch_.path(folder + "/rows-00000.jsonl"));
   }
   int64_t number(const json& report, const char* path) { return report.at(json::json_pointer(path)); }
 
-  Scratch scratch_;
+  TempFolder scratch_;
   std::string model_, err_;
 };
 
-TEST_F(KvStored, OtherQuestionsComputeNoContextToken) {
+TEST_F(KvStoreRun, OtherQuestionsComputeNoContextToken) {
   for (const std::string dtype : {"f32", "int8"}) {
     write_corpus("How many");
     job("kv_store: store-" + dtype);
@@ -79,15 +77,15 @@ TEST_F(KvStored, OtherQuestionsComputeNoContextToken) {
   }
 }
 
-TEST_F(KvStored, DocumentsAreComputedBeforeTheirQuestionsAreKnown) {
+TEST_F(KvStoreRun, DocumentsAreComputedBeforeTheirQuestionsAreKnown) {
   write_corpus("");
   job("kv_store: {path: store, gb: 1}");
-  const Ran filled = run_sheaf(scratch_, "prefill --json " + scratch_.file("job.yaml"));
+  const Ran filled = run_sheaf(scratch_, "prefill --json " + scratch_.path("job.yaml"));
   ASSERT_EQ(filled.exit_code, 0) << filled.err;
   const json said = json::parse(filled.out);
   EXPECT_EQ(said["records"], 9);
   EXPECT_EQ(said["computed_tokens"], said["kept_tokens"]);
-  const json again = json::parse(run_sheaf(scratch_, "prefill --json " + scratch_.file("job.yaml")).out);
+  const json again = json::parse(run_sheaf(scratch_, "prefill --json " + scratch_.path("job.yaml")).out);
   EXPECT_EQ(again["computed_tokens"], 0);
   EXPECT_EQ(again["known_tokens"], said["kept_tokens"]);
 
@@ -100,7 +98,7 @@ TEST_F(KvStored, DocumentsAreComputedBeforeTheirQuestionsAreKnown) {
   EXPECT_EQ(rows("asked"), rows("plain"));
 }
 
-TEST_F(KvStored, ChainsReadTheirDocuments) {
+TEST_F(KvStoreRun, ChainsReadTheirDocuments) {
   std::string lines;
   for (int i = 0; i < 4; ++i)
     lines +=
@@ -130,26 +128,26 @@ TEST_F(KvStored, ChainsReadTheirDocuments) {
   }
 }
 
-TEST_F(KvStored, ADamagedFileCostsOnlyItself) {
+TEST_F(KvStoreRun, ADamagedFileCostsOnlyItself) {
   write_corpus("How many");
   job("kv_store: store");
   const json first = run("first");
   int damaged = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(scratch_.file("store")))
+  for (const auto& entry : fs::recursive_directory_iterator(scratch_.path("store")))
     if (entry.path().extension() == ".kv" && damaged++ < 1) fs::resize_file(entry.path(), 5000);
   ASSERT_GT(damaged, 2);
-  const Ran verified = run_sheaf(scratch_, "store verify " + scratch_.file("store"));
+  const Ran verified = run_sheaf(scratch_, "store verify " + scratch_.path("store"));
   EXPECT_EQ(verified.exit_code, 1);
   EXPECT_NE(verified.out.find("cut short"), std::string::npos) << verified.out;
   const json second = run("second");
   EXPECT_EQ(number(second, "/kv_store/damaged_files"), 1);
   EXPECT_NE(err_.find("sheaf removed it"), std::string::npos) << err_;
   EXPECT_EQ(rows("first"), rows("second"));
-  EXPECT_EQ(run_sheaf(scratch_, "store verify " + scratch_.file("store")).exit_code, 0)
+  EXPECT_EQ(run_sheaf(scratch_, "store verify " + scratch_.path("store")).exit_code, 0)
       << "it was made again";
 }
 
-TEST_F(KvStored, InEightBitsItIsSmallerAndApart) {
+TEST_F(KvStoreRun, AStoreInEightBitsIsSmallerAndSeparate) {
   for (const std::string dtype : {"f32", "int8"}) {
     const std::string precise = "--set model.dtype=" + dtype, store = "store-" + dtype;
     write_corpus("How many");
@@ -170,36 +168,36 @@ TEST_F(KvStored, InEightBitsItIsSmallerAndApart) {
     EXPECT_EQ(number(again, "/kv_store/read_tokens"), number(exact, "/kv_store/kept_tokens"));
     EXPECT_EQ(rows("again-" + dtype), rows("exact-" + dtype));
     const json listed =
-        json::parse(run_sheaf(scratch_, "store ls --json " + scratch_.file(store)).out)["contents"];
+        json::parse(run_sheaf(scratch_, "store ls --json " + scratch_.path(store)).out)["contents"];
     ASSERT_EQ(listed.size(), 2u);
     EXPECT_EQ(listed[0]["tokens"], listed[1]["tokens"]);
     EXPECT_NE(listed[0]["kind"], listed[1]["kind"]);
   }
 }
 
-TEST_F(KvStored, VerifyJudgesKeysInEightBitsAsTheyAreRead) {
+TEST_F(KvStoreRun, VerifyJudgesKeysInEightBitsAsTheyAreRead) {
   write_corpus("How many");
   job("kv_store: {path: store, bits: 8}");
-  const Ran first = run_sheaf(scratch_, "verify --json " + scratch_.file("job.yaml"));
-  const Ran second = run_sheaf(scratch_, "verify --json " + scratch_.file("job.yaml"));
+  const Ran first = run_sheaf(scratch_, "verify --json " + scratch_.path("job.yaml"));
+  const Ran second = run_sheaf(scratch_, "verify --json " + scratch_.path("job.yaml"));
   EXPECT_EQ(first.out, second.out) << "an empty store is filled before";
-  const Ran shown = run_sheaf(scratch_, "verify " + scratch_.file("job.yaml"));
+  const Ran shown = run_sheaf(scratch_, "verify " + scratch_.path("job.yaml"));
   EXPECT_NE((shown.out + shown.err).find(" read in "), std::string::npos) << shown.out << shown.err;
   // A folder of rows from other keys is not gone on with.
   job("threads: 1");
   run("rows");
   job("kv_store: {path: store, bits: 8}");
   const Ran other = run_sheaf(
-      scratch_, fmt::format("run {} --set output.path={}", scratch_.file("job.yaml"), scratch_.file("rows")));
+      scratch_, fmt::format("run {} --set output.path={}", scratch_.path("job.yaml"), scratch_.path("rows")));
   EXPECT_EQ(other.exit_code, 2) << other.err;
   EXPECT_NE(other.err.find("engine.kv_store.bits"), std::string::npos) << other.err;
 }
 
-TEST_F(KvStored, TheStoreIsShownAndPruned) {
+TEST_F(KvStoreRun, TheStoreIsShownAndPruned) {
   write_corpus("How many");
   job("kv_store: store");
   run("first");
-  const std::string store = scratch_.file("store");
+  const std::string store = scratch_.path("store");
   const json listed = json::parse(run_sheaf(scratch_, "store ls --json " + store).out);
   EXPECT_EQ(listed["contents"].size(), 1u);
   EXPECT_EQ(listed["contents"][0]["segments"], 10) << "nine contexts and an instruction";
@@ -207,7 +205,7 @@ TEST_F(KvStored, TheStoreIsShownAndPruned) {
   EXPECT_NE(shown.out.find("model (CPU, "), std::string::npos) << shown.out;
   EXPECT_NE(shown.out.find(" kB, last used"), std::string::npos) << shown.out;
   for (const std::string command : {"plan", "estimate"})
-    EXPECT_NE(run_sheaf(scratch_, command + " " + scratch_.file("job.yaml")).out.find("look"),
+    EXPECT_NE(run_sheaf(scratch_, command + " " + scratch_.path("job.yaml")).out.find("look"),
               std::string::npos)
         << command << " says that the store is not looked into";
   const std::string staged = fmt::format("{}/00/{:064}.kv.1.1.part", store, 0);
@@ -221,13 +219,13 @@ TEST_F(KvStored, TheStoreIsShownAndPruned) {
   EXPECT_EQ(json::parse(run_sheaf(scratch_, "store ls --json " + store).out)["segments"], 0);
 }
 
-TEST_F(KvStored, MistakesAreRefused) {
+TEST_F(KvStoreRun, WrongSettingsAreRefused) {
   write_corpus("How many");
-  fs::create_directory(scratch_.file("mine"));
+  fs::create_directory(scratch_.path("mine"));
   scratch_.write("mine/diary.txt", "dear diary");
   const auto refused = [&](const std::string& engine, const std::string& command, const std::string& why) {
     job(engine);
-    const Ran ran = run_sheaf(scratch_, command + " " + scratch_.file("job.yaml"));
+    const Ran ran = run_sheaf(scratch_, command + " " + scratch_.path("job.yaml"));
     EXPECT_EQ(ran.exit_code, 2) << ran.err;
     EXPECT_NE(ran.err.find(why), std::string::npos) << ran.err;
   };
@@ -248,28 +246,28 @@ TEST_F(KvStored, MistakesAreRefused) {
   refused("kernels: reference, kv_store: s", "run", "engine.kernels: reference");
   refused("threads: 1", "prefill", "set engine.kv_store");
   job("kv_store: s", "name: standard");
-  const Ran nothing = run_sheaf(scratch_, "prefill " + scratch_.file("job.yaml"));
+  const Ran nothing = run_sheaf(scratch_, "prefill " + scratch_.path("job.yaml"));
   EXPECT_EQ(nothing.exit_code, 2);
   EXPECT_NE(nothing.err.find("does not share documents between prompts"), std::string::npos) << nothing.err;
-  EXPECT_EQ(run_sheaf(scratch_, "store ls " + scratch_.file("mine")).exit_code, 2);
-  EXPECT_EQ(run_sheaf(scratch_, "store ls " + scratch_.file("nowhere")).exit_code, 2);
+  EXPECT_EQ(run_sheaf(scratch_, "store ls " + scratch_.path("mine")).exit_code, 2);
+  EXPECT_EQ(run_sheaf(scratch_, "store ls " + scratch_.path("nowhere")).exit_code, 2);
 }
 
 /// The store and the output folder, one inside the other behind links and detours.
-TEST_F(KvStored, TheOutputFolderIsApart) {
+TEST_F(KvStoreRun, AStoreInsideTheOutputFolderIsRefused) {
   write_corpus("How many");
   job("kv_store: store");
-  fs::create_directories(scratch_.file("store/below"));
-  fs::create_directories(scratch_.file("real/kv"));
-  fs::create_directory_symlink(scratch_.file("store/below"), scratch_.file("link"));
-  fs::create_directory_symlink(scratch_.file("real"), scratch_.file("away"));
+  fs::create_directories(scratch_.path("store/below"));
+  fs::create_directories(scratch_.path("real/kv"));
+  fs::create_directory_symlink(scratch_.path("store/below"), scratch_.path("link"));
+  fs::create_directory_symlink(scratch_.path("real"), scratch_.path("away"));
   const auto refused = [&](const std::string& out, const std::string& store, const std::string& why) {
     for (const std::string command : {"run", "prefill", "plan"}) {
       const Ran ran = run_sheaf(
           scratch_, fmt::format("{} {} --set output.path={} --set engine.kv_store={}", command,
-                                scratch_.file("job.yaml"), scratch_.file(out), scratch_.file(store)));
+                                scratch_.path("job.yaml"), scratch_.path(out), scratch_.path(store)));
       EXPECT_EQ(ran.exit_code, 2) << command << ran.err;
-      for (const std::string& word : {why, scratch_.file(out), scratch_.file(store)})
+      for (const std::string& word : {why, scratch_.path(out), scratch_.path(store)})
         EXPECT_NE(ran.err.find(word), std::string::npos) << word << "\n" << ran.err;
     }
   };
@@ -279,21 +277,21 @@ TEST_F(KvStored, TheOutputFolderIsApart) {
   refused("none/../store/out", "store", "is inside engine.kv_store");
   refused("real", "away/kv", "is inside output.path");
   refused("away/kv/out", "real/kv", "is inside engine.kv_store");
-  EXPECT_FALSE(fs::exists(scratch_.file("store/sheaf-kv-store"))) << "before any work";
-  EXPECT_FALSE(fs::exists(scratch_.file("store/out")));
-  fs::remove_all(scratch_.file("store"));
+  EXPECT_FALSE(fs::exists(scratch_.path("store/sheaf-kv-store"))) << "before any work";
+  EXPECT_FALSE(fs::exists(scratch_.path("store/out")));
+  fs::remove_all(scratch_.path("store"));
   run("store-beside");  // begins with the same letters
 }
 
 /// What others keep in the folder of a store, through the commands that clean it.
-TEST_F(KvStored, CommandsLeaveWhatIsNotTheStores) {
+TEST_F(KvStoreRun, CommandsKeepFilesThatAreNotTheStores) {
   write_corpus("How many");
   job("kv_store: store");
   run("first");
-  const std::string store = scratch_.file("store");
+  const std::string store = scratch_.path("store");
   fs::create_directories(store + "/ab");
-  fs::create_directories(scratch_.file("disk/cd"));
-  fs::create_directory_symlink(scratch_.file("disk/cd"), store + "/cd");
+  fs::create_directories(scratch_.path("disk/cd"));
+  fs::create_directory_symlink(scratch_.path("disk/cd"), store + "/cd");
   const std::vector<std::string> foreign = {
       scratch_.write("store/ab/players.kv", "mine"), scratch_.write("store/ab/download.part", "mine"),
       scratch_.write("disk/cd/rows-00000.jsonl.part", "mine"),
@@ -301,7 +299,7 @@ TEST_F(KvStored, CommandsLeaveWhatIsNotTheStores) {
   for (const std::string& file : foreign)
     fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::hours(48));
   EXPECT_EQ(run_sheaf(scratch_, "store verify --remove " + store).exit_code, 0);
-  EXPECT_EQ(run_sheaf(scratch_, "prefill " + scratch_.file("job.yaml")).exit_code, 0);
+  EXPECT_EQ(run_sheaf(scratch_, "prefill " + scratch_.path("job.yaml")).exit_code, 0);
   run("second");
   EXPECT_EQ(run_sheaf(scratch_, "store prune " + store + " --gb 0").exit_code, 0);
   for (const std::string& file : foreign) EXPECT_EQ(read_text(file), "mine") << file;

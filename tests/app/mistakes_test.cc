@@ -11,52 +11,51 @@ namespace {
 
 using test::Ran;
 using test::run_sheaf;
-using test::Scratch;
 
 struct Mistake {
   std::string arguments, said;
 };
 
-TEST(Mistakes, AreNamedWithTheFix) {
-  const Scratch scratch;
+TEST(Mistakes, AreNamedWithAFix) {
+  const TempFolder scratch;
   const std::string model = test::make_tiny_model(scratch);
   scratch.write("corpus.jsonl", "{\"c\": \"Box\", \"q\": \"What?\"}\n");
   const std::string job = scratch.write(
-      "job.yaml", "model: {path: " + model + "}\ninput: {path: " + scratch.file("corpus.jsonl") +
+      "job.yaml", "model: {path: " + model + "}\ninput: {path: " + scratch.path("corpus.jsonl") +
                       ", context: c, question: q}\ntask: {kind: ask}\nmethod: {name: ippd}\n"
                       "engine: {device: cpu}\noutput: {path: " +
-                      scratch.file("out") + "}\n");
+                      scratch.path("out") + "}\n");
   const std::string run = "run " + job + " --quiet ";
   scratch.write("cut.gguf", "GGUF\3");
   const std::string line = "{\"c\": \"Box\", \"q\": \"What?\"}\n";
-  std::filesystem::create_directory(scratch.file("empty"));
+  std::filesystem::create_directory(scratch.path("empty"));
   const std::vector<Mistake> mistakes = {
       {"", "give a command: run, "},
       {"rum " + job, "unknown command \"rum\"; did you mean \"run\"?"},
       {"run", "JOB is required; see `sheaf run --help`"},
       {run + "--lmit 3", "unknown option --lmit; did you mean \"--limit\"?"},
       {"plan " + job + " --dump -1", "--dump must be a whole number of at least 0; got -1"},
-      {"run " + scratch.file("no.yaml"), "no.yaml: no such file; name a job file"},
-      {"run " + scratch.file("."), "this is a folder; name a job file in it, such as "},
+      {"run " + scratch.path("no.yaml"), "no.yaml: no such file; name a job file"},
+      {"run " + scratch.path("."), "this is a folder; name a job file in it, such as "},
       {"run " + scratch.write("cut.yaml", "input: [1"), "cut.yaml:1: this is not valid YAML: "},
-      {"eval " + scratch.file("no.yaml"), "no.yaml: no such file; name an evaluation file"},
-      {"bench " + scratch.file("no.jsonl") + " --device cpu", "no.jsonl: no such file\n"},
+      {"eval " + scratch.path("no.yaml"), "no.yaml: no such file; name an evaluation file"},
+      {"bench " + scratch.path("no.jsonl") + " --device cpu", "no.jsonl: no such file\n"},
       {"inspect " + job,
        "the name ends in none of .jsonl, .csv, .tsv, .parquet and .arrow; name a file that does"},
       {run + "--set input.path=" + scratch.write("items.csv", "id,text\n1,Box\n"),
-       "input.context: " + scratch.file("items.csv") + " has no column \"c\"; use one of id, text"},
+       "input.context: " + scratch.path("items.csv") + " has no column \"c\"; use one of id, text"},
       {run + "--set input.path=" + scratch.write("table.jsonl", "c,q\nBox,What?\n"),
        "table.jsonl: the file looks like CSV, not JSON lines; set input.format: csv"},
       {run + "--set input.path=" + scratch.write("list.jsonl", "[{\"c\": \"Box\", \"q\": \"What?\"}]"),
        "list.jsonl: the file is one JSON array, not an object on each line; convert it: python3 -c "},
       {run + "--set input.path=" + scratch.write("lines.parquet", line),
        "lines.parquet: the file has JSON lines, not Parquet; rename it: mv "},
-      {"inspect " + scratch.file("lines.parquet"), "the file has JSON lines, not Parquet; rename it: mv "},
+      {"inspect " + scratch.path("lines.parquet"), "the file has JSON lines, not Parquet; rename it: mv "},
       {run + "--set input.path=" +
            scratch.write("pretty.jsonl", "{\n  \"c\": \"Box\",\n  \"q\": \"Why?\"\n}\n"),
        "pretty.jsonl: the file has objects over several lines, not one on each line; convert it: python3 "
        "-c "},
-      {"inspect " + scratch.file("pretty.jsonl"), "the file has objects over several lines"},
+      {"inspect " + scratch.path("pretty.jsonl"), "the file has objects over several lines"},
       {run + "--set input.path=acme/boxes",
        "if this is the name of a dataset on Hugging Face, download it with `hf download acme/boxes "
        "--repo-type "
@@ -65,7 +64,7 @@ TEST(Mistakes, AreNamedWithTheFix) {
        "if this is the name of an adapter on Hugging Face, download it with `hf download acme/lora "
        "--local-dir "
        "models/lora` and name that folder"},
-      {"run configs/needle.yaml --set input.path=" + scratch.file("needle.parquet"),
+      {"run configs/needle.yaml --set input.path=" + scratch.path("needle.parquet"),
        "make it from a book as plain text (gutenberg.org/ebooks/2600 is War and Peace) with `sheaf convert "
        "needle BOOK.txt "},
       {run + "--set 'input.path=*/none.jsonl'", "input.path: */none.jsonl: no file matches"},
@@ -80,12 +79,12 @@ TEST(Mistakes, AreNamedWithTheFix) {
        "this is a schema, not a job; set task.schema in a job file to it"},
       {"run " + model, "this is the folder of a model, not a job file; set model.path in a job file to it"},
       {"run " + model + "/config.json", "this is a file of a model, not a job; set model.path"},
-      {"run " + scratch.file("cut.gguf"), "cut.gguf: this is a model, not a job file; set model.path"},
+      {"run " + scratch.path("cut.gguf"), "cut.gguf: this is a model, not a job file; set model.path"},
       {"run configs/adapters/smollm2-extract", "this is the folder of an adapter, not a job file"},
-      {"plan " + scratch.file("corpus.jsonl"),
+      {"plan " + scratch.path("corpus.jsonl"),
        "corpus.jsonl: this is a corpus, not a job file; set input.path"},
-      {"run " + scratch.file("items.csv"), "items.csv: this is a corpus, not a job file; set input.path"},
-      {"run " + scratch.file("empty"), "empty: this is a folder; name a job file\n"},
+      {"run " + scratch.path("items.csv"), "items.csv: this is a corpus, not a job file; set input.path"},
+      {"run " + scratch.path("empty"), "empty: this is a folder; name a job file\n"},
       {"run configs/hardware.yaml",
        "this is a list of machines, not a job; use `sheaf estimate JOB --hardware-file"},
       {"run configs/chat/alpaca.yaml", "this is a chat template, not a job; set model.chat"},
@@ -99,7 +98,7 @@ TEST(Mistakes, AreNamedWithTheFix) {
       {"run " + scratch.write("tab.yaml", "input:\n\tpath: x\n"),
        "tab.yaml:2: a tab indents this line; YAML allows only spaces there"},
       {"inspect datasets", "have different formats; name one file\n"},
-      {"convert squad datasets/catalog/catalog.jsonl " + scratch.file("squad.jsonl"),
+      {"convert squad datasets/catalog/catalog.jsonl " + scratch.path("squad.jsonl"),
        "catalog.jsonl: this file is JSON lines, but one JSON value is needed"},
       {run + "--set output.path=", "--set output.path=: the key \"output.path\" is empty; give it a value"},
       {run + "--set output.path=/proc/x", "/proc/x: the folder cannot be created here; choose another path"},
@@ -114,8 +113,8 @@ TEST(Mistakes, AreNamedWithTheFix) {
       {run + "--set method.nme=ippd", "unknown key \"nme\"; did you mean \"name\"?"},
       {run + "--set method.name=hpd", "for ask use one of ippd, "},
       {run + "--set model.path=/no/model", "model.path: no such file or folder: /no/model"},
-      {run + "--set model.path=" + scratch.file("cut.gguf"), "cut.gguf: "},
-      {run + "--set model.path=" + scratch.file("corpus.jsonl"),
+      {run + "--set model.path=" + scratch.path("cut.gguf"), "cut.gguf: "},
+      {run + "--set model.path=" + scratch.path("corpus.jsonl"),
        "is neither a GGUF file, a safetensors file"},
       {run + "--set input.context=d", "has no column \"d\"; use one of c, q"},
       {run + "--set engine.device=gpu",
@@ -124,9 +123,9 @@ TEST(Mistakes, AreNamedWithTheFix) {
       {run + "--shard 4/4", "--shard must be I/N with 0 ≤ I < N, for example 0/4; got 4/4"},
       {run + "--log /no/log",
        "--log: sheaf cannot write /no/log: the folder /no does not exist; create it first"},
-      {"report " + scratch.file("."), "the folder has no report.json; name the output folder of a run"},
-      {"report " + scratch.file("no"), "no: no such folder; name the output folder of a run"},
-      {"merge " + scratch.file("all") + " " + scratch.file("no"), "no: no such folder"},
+      {"report " + scratch.path("."), "the folder has no report.json; name the output folder of a run"},
+      {"report " + scratch.path("no"), "no: no such folder; name the output folder of a run"},
+      {"merge " + scratch.path("all") + " " + scratch.path("no"), "no: no such folder"},
   };
   for (const Mistake& mistake : mistakes) {
     const Ran ran = run_sheaf(scratch, mistake.arguments);
@@ -137,9 +136,9 @@ TEST(Mistakes, AreNamedWithTheFix) {
   }
 }
 
-TEST(Mistakes, AClosedFileSaysPermissionDenied) {
-  const Scratch scratch;
-  const std::string folder = scratch.file("shop"), corpus = folder + "/c.jsonl";
+TEST(Mistakes, AFileWithoutPermissionSaysPermissionDenied) {
+  const TempFolder scratch;
+  const std::string folder = scratch.path("shop"), corpus = folder + "/c.jsonl";
   std::filesystem::create_directory(folder);
   scratch.write("shop/c.jsonl", "{\"c\": \"Box\", \"q\": \"What?\"}\n");
   const std::string job =
@@ -154,12 +153,12 @@ TEST(Mistakes, AClosedFileSaysPermissionDenied) {
     const std::string as = ::geteuid() != 0 ? ""
                            : gives_up       ? without
                                             : "setpriv --reuid=65534 --regid=65534 --clear-groups ";
-    const std::string command = as + SHEAF_BINARY + " " + arguments + " 2> " + scratch.file("stderr");
+    const std::string command = as + SHEAF_BINARY + " " + arguments + " 2> " + scratch.path("stderr");
     EXPECT_NE(std::system(command.c_str()), 0);
-    return test::read_text(scratch.file("stderr"));
+    return read_text(scratch.path("stderr"));
   };
   using std::filesystem::perms;
-  std::filesystem::permissions(scratch.file("."), perms::all);
+  std::filesystem::permissions(scratch.path("."), perms::all);
   std::filesystem::permissions(corpus, perms::none);
   const auto expect = [&](const std::string& arguments, const std::string& text) {
     const std::string found = said(arguments);
@@ -177,8 +176,8 @@ TEST(Mistakes, AClosedFileSaysPermissionDenied) {
   std::filesystem::permissions(folder, perms::all);
 }
 
-TEST(Mistakes, AWrongCategoryColumnSaysWhatItHas) {
-  const Scratch scratch;
+TEST(Mistakes, AWrongCategoryColumnListsItsValues) {
+  const TempFolder scratch;
   scratch.write("corpus.jsonl",
                 "{\"kind\": \"Tea\", \"title\": \"Oak tea\"}\n{\"kind\": \"Tea\", \"title\": \"Rye tea\"}\n");
   scratch.write("schema.yaml", "categories: {Tea: [{name: Brand}], Cup: [{name: Size}]}\n");
@@ -190,7 +189,7 @@ TEST(Mistakes, AWrongCategoryColumnSaysWhatItHas) {
                                     "engine: {device: cpu}\noutput: {path: out}\n");
   EXPECT_EQ(run_sheaf(scratch, plan).err.find("none of the first"), std::string::npos);
   const Ran ran = run_sheaf(scratch, plan + " --set input.category=title");
-  EXPECT_NE(ran.err.find("none of the first 2 records has a category of " + scratch.file("schema.yaml") +
+  EXPECT_NE(ran.err.find("none of the first 2 records has a category of " + scratch.path("schema.yaml") +
                          ": column \"title\" has \"Oak tea\", \"Rye tea\", but the schema has \"Tea\", "
                          "\"Cup\"; check input.category"),
             std::string::npos)
@@ -198,8 +197,8 @@ TEST(Mistakes, AWrongCategoryColumnSaysWhatItHas) {
 }
 
 /// CLI11 finds these; the words are ours.
-TEST(Mistakes, InOptionsSayWhatWouldBeRight) {
-  const Scratch scratch;
+TEST(Mistakes, InOptionsAreAnsweredWithTheRightForm) {
+  const TempFolder scratch;
   const std::string run = "run configs/demo.yaml ";
   const std::vector<Mistake> mistakes = {
       {run + "--threads", "--threads needs a value: a whole number from 0 to 4096; see `sheaf run --help`"},
@@ -215,7 +214,7 @@ TEST(Mistakes, InOptionsSayWhatWouldBeRight) {
       {"plan configs/demo.yaml --answer-tokens 99999999999",
        "--answer-tokens must be a whole number from 1 to 2147483647; got 99999999999"},
       {"bench --calibrate", "--calibrate needs a value: FILE"},
-      {"bench --shapes qwen3-8b", "--shapes works only with --calibrate; add it"},
+      {"bench --shapes qwen3-8b", "--shapes works only with --profile; add it"},
       {"bench x --model a --shape b", "--model does not work with --shape; leave one of them out"},
       {"bench x --method", "--method needs a value: one of hpd, ippd, "},
       {"bench x --tokens-per-step", "--tokens-per-step needs a value: a whole number of at least 0"},
@@ -240,7 +239,7 @@ TEST(Mistakes, InOptionsSayWhatWouldBeRight) {
 }
 
 TEST(Help, FitsIntoAHundredColumnsAndEndsWithTheExitCodes) {
-  const Scratch scratch;
+  const TempFolder scratch;
   size_t commands = 0;
   std::istringstream program(run_sheaf(scratch, "--help").out);
   std::vector<std::string> names = {""};
@@ -266,37 +265,36 @@ TEST(Help, FitsIntoAHundredColumnsAndEndsWithTheExitCodes) {
   EXPECT_EQ(commands, 23u);
 }
 
-TEST(Mistakes, AResultThatDoesNotReachAFullDiskIsNoSuccess) {
+TEST(Mistakes, OutputLostOnAFullDiskFails) {
   SKIP_UNLESS(std::filesystem::exists("/dev/full"), test::Lacking::full_device, "/dev/full is missing");
-  const Scratch scratch;
+  const TempFolder scratch;
   for (const char* command :
        {"man", "doctor", "--help", "inspect --json datasets/catalog/catalog.jsonl", "completion bash"}) {
     const std::string line =
-        std::string(SHEAF_BINARY) + " " + command + " >/dev/full 2>" + scratch.file("err");
-    const int status = std::system(line.c_str());
-    EXPECT_EQ(WEXITSTATUS(status), 3) << command;
-    EXPECT_NE(test::read_text(scratch.file("err")).find("is the disk full?"), std::string::npos) << command;
+        std::string(SHEAF_BINARY) + " " + command + " >/dev/full 2>" + scratch.path("err");
+    EXPECT_EQ(test::exit_code_of(std::system(line.c_str())), 3) << command;
+    EXPECT_NE(read_text(scratch.path("err")).find("is the disk full?"), std::string::npos) << command;
   }
 }
 
-TEST(Mistakes, ARunWhoseSummaryIsLostIsDoneAllTheSame) {
+TEST(Mistakes, ARunWhoseSummaryIsLostSucceeds) {
   SKIP_UNLESS(std::filesystem::exists("/dev/full"), test::Lacking::full_device, "/dev/full is missing");
-  const Scratch scratch;
+  const TempFolder scratch;
   scratch.write("corpus.jsonl", "{\"c\": \"Box\", \"q\": \"What?\"}\n");
   const std::string job = scratch.write(
       "job.yaml",
       "model: {path: " + test::make_tiny_model(scratch) +
-          ", chat: plain}\ninput: {path: " + scratch.file("corpus.jsonl") +
+          ", chat: plain}\ninput: {path: " + scratch.path("corpus.jsonl") +
           ", context: c, question: q}\ntask: {kind: ask}\nmethod: {name: ippd, max_value_tokens: 4}\n"
           "engine: {device: cpu}\noutput: {path: " +
-          scratch.file("out") + "}\n");
+          scratch.path("out") + "}\n");
   const std::string run =
-      std::string(SHEAF_BINARY) + " run " + job + " --restart >/dev/full 2>" + scratch.file("err");
-  EXPECT_EQ(WEXITSTATUS(std::system(run.c_str())), 0) << test::read_text(scratch.file("err"));
-  EXPECT_TRUE(std::filesystem::exists(scratch.file("out/_SUCCESS")));
+      std::string(SHEAF_BINARY) + " run " + job + " --restart >/dev/full 2>" + scratch.path("err");
+  EXPECT_EQ(test::exit_code_of(std::system(run.c_str())), 0) << read_text(scratch.path("err"));
+  EXPECT_TRUE(std::filesystem::exists(scratch.path("out/_SUCCESS")));
   const std::string json =
-      std::string(SHEAF_BINARY) + " run " + job + " --restart --json >/dev/full 2>" + scratch.file("err");
-  EXPECT_EQ(WEXITSTATUS(std::system(json.c_str())), 3) << "its report was asked for";
+      std::string(SHEAF_BINARY) + " run " + job + " --restart --json >/dev/full 2>" + scratch.path("err");
+  EXPECT_EQ(test::exit_code_of(std::system(json.c_str())), 3) << "its report was asked for";
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
 #pragma once
-#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <sys/wait.h>
 #include <vector>
+
+#include "tests/files.h"
 
 namespace sheaf::test {
 
@@ -16,35 +17,6 @@ struct Ran {
   std::string err;
 };
 
-/// A folder of the test's own, removed when it ends.
-class Scratch {
- public:
-  explicit Scratch(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
-    std::string name = (parent / "sheaf-test-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw std::runtime_error("no scratch folder");
-    path_ = name;
-  }
-  ~Scratch() { std::filesystem::remove_all(path_); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(file(name), std::ios::binary) << text;
-    return file(name);
-  }
-
- private:
-  std::string path_;
-};
-
-inline std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 inline std::vector<nlohmann::json> read_json_lines(const std::string& text) {
   std::vector<nlohmann::json> lines;
   std::istringstream stream(text);
@@ -52,22 +24,30 @@ inline std::vector<nlohmann::json> read_json_lines(const std::string& text) {
   return lines;
 }
 
-/// Runs `sheaf ARGUMENTS` through the shell, from the project's root or another `folder`.
-inline Ran run_sheaf(const Scratch& scratch, const std::string& arguments, const std::string& folder = ".") {
-  const std::string command = "cd " + folder + " && " + SHEAF_BINARY + " " + arguments + " >" +
-                              scratch.file("stdout") + " 2>" + scratch.file("stderr") + " </dev/null";
-  const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_text(scratch.file("stdout")),
-          read_text(scratch.file("stderr"))};
+/// The exit code that a waited-for process left, or 128 and the signal that ended it.
+inline int exit_code_of(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/// A model of random weights with one token a byte, on which a job takes no time; gives back its folder.
-inline std::string make_tiny_model(const Scratch& scratch) {
-  const std::string folder = scratch.file("model");
-  const std::string command =
-      "python3 tools/make_random_model.py --shape tiny --out " + folder + " >/dev/null";
-  if (std::system(command.c_str()) != 0) throw std::runtime_error("no tiny model: " + command);
-  return folder;
+/// Runs a command of the shell from the project's root.
+inline Ran run_shell(const TempFolder& scratch, const std::string& command) {
+  const std::string line =
+      "{ " + command + "; } >" + scratch.path("stdout") + " 2>" + scratch.path("stderr") + " </dev/null";
+  const int code = exit_code_of(std::system(line.c_str()));
+  return {code, read_text(scratch.path("stdout")), read_text(scratch.path("stderr"))};
+}
+
+/// Runs `sheaf ARGUMENTS` through the shell, from the project's root or another `folder`.
+inline Ran run_sheaf(const TempFolder& scratch, const std::string& arguments,
+                     const std::string& folder = ".") {
+  return run_shell(scratch, "cd " + folder + " && " + SHEAF_BINARY + " " + arguments);
+}
+
+/// A copy of the build's model of random weights with one token a byte, on which a job takes no time; gives
+/// back its folder.
+inline std::string make_tiny_model(const TempFolder& scratch) {
+  std::filesystem::copy(SHEAF_TINY_MODEL, scratch.path("model"));
+  return scratch.path("model");
 }
 
 }  // namespace sheaf::test

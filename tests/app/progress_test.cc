@@ -9,7 +9,7 @@
 namespace sheaf {
 namespace {
 
-TEST(Progress, SaysRateTimeLeftRejectsAndCost) {
+TEST(Progress, ShowsRateTimeLeftRejectsAndCost) {
   EXPECT_EQ(progress_line({20, 0, 900}, 60, 10), "20 of 60 records (33 %), 2.0/s, 20 s left");
   EXPECT_EQ(progress_line({20, 40, 900, 0.001}, 10060, 10),
             "20 of 10060 records (0 %), 2.0/s, 1 h 23 min left, 40 rejects, $0.0100");
@@ -28,8 +28,8 @@ TEST(Progress, ABarIsFullAtTheEnd) {
   EXPECT_EQ(progress_bar({50, 1}, std::nullopt), "");
 }
 
-TEST(Progress, LogGetsTheLastStateOnceWithTheTime) {
-  const test::Scratch scratch;
+TEST(Progress, TheLogEndsWithTheLastStateAndItsTime) {
+  const TempFolder scratch;
   {
     Progress progress(true, 40, scratch.write("log", "before\n"));
     progress.update({1});
@@ -37,7 +37,7 @@ TEST(Progress, LogGetsTheLastStateOnceWithTheTime) {
     progress.close();
     progress.update({40, 1});
   }
-  const std::string log = test::read_text(scratch.file("log"));
+  const std::string log = read_text(scratch.path("log"));
   ASSERT_EQ(log.rfind("before\n", 0), 0u) << log;
   const std::string line = log.substr(7);
   EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1) << log;
@@ -46,8 +46,8 @@ TEST(Progress, LogGetsTheLastStateOnceWithTheTime) {
 }
 
 TEST(Progress, RefusesALogThatCannotBeWritten) {
-  const test::Scratch scratch;
-  EXPECT_THROW(Progress(true, 40, scratch.file("no/such/log")), Error);
+  const TempFolder scratch;
+  EXPECT_THROW(Progress(true, 40, scratch.path("no/such/log")), Error);
 }
 
 }  // namespace

@@ -10,23 +10,21 @@ namespace {
 
 using test::made_up_report;
 using test::Ran;
-using test::read_text;
 using test::run_sheaf;
-using test::Scratch;
 using test::xml_fault;
 
-std::string make_reported(const Scratch& scratch, const std::string& name, const std::string& report) {
-  std::filesystem::create_directory(scratch.file(name));
+std::string make_reported(const TempFolder& scratch, const std::string& name, const std::string& report) {
+  std::filesystem::create_directory(scratch.path(name));
   scratch.write(name + "/report.json", report);
-  return scratch.file(name);
+  return scratch.path(name);
 }
 
 std::string report_of(int steps) {
   return report_json(made_up_report(steps)).dump(2) + "\n";
 }
 
-TEST(ReportCommand, MakesThePageOfARunAnew) {
-  const Scratch scratch;
+TEST(ReportCommand, MakesThePageOfARunAgain) {
+  const TempFolder scratch;
   const std::string run = make_reported(scratch, "night", report_of(50));
   const Ran ran = run_sheaf(scratch, "report " + run);
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
@@ -34,12 +32,12 @@ TEST(ReportCommand, MakesThePageOfARunAnew) {
   const std::string page = read_text(run + "/report.html");
   EXPECT_EQ(xml_fault(page), "");
   EXPECT_NE(page.find("jobs/night.yaml"), std::string::npos);
-  EXPECT_EQ(run_sheaf(scratch, "report " + run + " --out " + scratch.file("page.html")).exit_code, 0);
-  EXPECT_EQ(read_text(scratch.file("page.html")), page);
+  EXPECT_EQ(run_sheaf(scratch, "report " + run + " --out " + scratch.path("page.html")).exit_code, 0);
+  EXPECT_EQ(read_text(scratch.path("page.html")), page);
 }
 
-TEST(ReportCommand, ARunSaysWhenHowAndOverWhat) {
-  const Scratch scratch;
+TEST(ReportCommand, ShowsWhenHowAndOverWhatARunRan) {
+  const TempFolder scratch;
   const std::string model = test::make_tiny_model(scratch);
   const std::string corpus = scratch.write("c.jsonl", R"({"c":"A red cup.","q":"Which colour?"})"
                                                       "\n"
@@ -51,10 +49,10 @@ TEST(ReportCommand, ARunSaysWhenHowAndOverWhat) {
         "model: {path: " + model + "}\ninput: {path: " + corpus +
             ", context: c, question: q}\ntask: {kind: ask}\nmethod: {name: standard, max_value_tokens: 3}\n"
             "output: {path: " +
-            scratch.file(name) + "}\n");
+            scratch.path(name) + "}\n");
     const Ran ran = run_sheaf(scratch, "run --device cpu " + job + more);
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
-    return scratch.file(name);
+    return scratch.path(name);
   };
   const std::string all = run("all", ""), one = run("one", " --limit 1"), again = run("again", "");
   const std::string page = read_text(all + "/report.html");
@@ -63,7 +61,7 @@ TEST(ReportCommand, ARunSaysWhenHowAndOverWhat) {
                                   std::string("<td>method.name</td><td>standard</td>"),
                                   std::string("<td>method.max_value_tokens</td><td>3</td>")})
     EXPECT_NE(page.find(part), std::string::npos) << part;
-  const std::string out = " --out " + scratch.file("both.html");
+  const std::string out = " --out " + scratch.path("both.html");
   EXPECT_NE(run_sheaf(scratch, "report " + all + " " + one + out).out.find("different corpora"),
             std::string::npos);
   EXPECT_EQ(run_sheaf(scratch, "report " + all + " " + again + out).out.find("different corpora"),
@@ -71,24 +69,24 @@ TEST(ReportCommand, ARunSaysWhenHowAndOverWhat) {
 }
 
 TEST(ReportCommand, ComparesRuns) {
-  const Scratch scratch;
+  const TempFolder scratch;
   const std::string a = make_reported(scratch, "a", report_of(50)),
                     b = make_reported(scratch, "b", report_of(70));
-  const Ran ran = run_sheaf(scratch, "report " + a + " " + b + " --out " + scratch.file("both.html"));
+  const Ran ran = run_sheaf(scratch, "report " + a + " " + b + " --out " + scratch.path("both.html"));
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_NE(ran.out.find("rows a second"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("5,000 *"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("7,000\n"), std::string::npos) << ran.out;
-  const std::string page = read_text(scratch.file("both.html"));
+  const std::string page = read_text(scratch.path("both.html"));
   EXPECT_EQ(xml_fault(page), "");
   EXPECT_NE(page.find(a), std::string::npos);
   EXPECT_NE(page.find(b), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(a + "/report.html")) << "a comparison leaves the runs alone";
 }
 
-TEST(ReportCommand, RefusesWhatIsNoReport) {
-  const Scratch scratch;
-  std::filesystem::create_directory(scratch.file("empty"));
+TEST(ReportCommand, AFileThatIsNoReportIsRefused) {
+  const TempFolder scratch;
+  std::filesystem::create_directory(scratch.path("empty"));
   nlohmann::ordered_json later = nlohmann::ordered_json::parse(report_of(4)), part = later;
   later["version"] = 4;
   part.erase("tokens");
@@ -97,7 +95,7 @@ TEST(ReportCommand, RefusesWhatIsNoReport) {
     std::string run, said;
   };
   for (const Case& wrong :
-       {Case{scratch.file("empty"), "no report.json"}, Case{scratch.file("nowhere"), "no such folder"},
+       {Case{scratch.path("empty"), "no report.json"}, Case{scratch.path("nowhere"), "no such folder"},
         Case{make_reported(scratch, "cut", report_of(3).substr(0, 200)), "cut/report.json"},
         Case{make_reported(scratch, "list", "[]"), "no version"},
         Case{make_reported(scratch, "old", "{\"rows\": 3}"), "no version"},
@@ -108,12 +106,12 @@ TEST(ReportCommand, RefusesWhatIsNoReport) {
     EXPECT_EQ(alone.exit_code, 2) << wrong.run;
     EXPECT_NE(alone.err.find(wrong.said), std::string::npos) << alone.err;
     const Ran beside =
-        run_sheaf(scratch, "report " + good + " " + wrong.run + " --out " + scratch.file("both.html"));
+        run_sheaf(scratch, "report " + good + " " + wrong.run + " --out " + scratch.path("both.html"));
     EXPECT_EQ(beside.exit_code, 2) << wrong.run;
     EXPECT_NE(beside.err.find(wrong.said), std::string::npos) << beside.err;
   }
-  EXPECT_FALSE(std::filesystem::exists(scratch.file("both.html")));
-  EXPECT_EQ(run_sheaf(scratch, "report " + good + " --out " + scratch.file("no/such/page.html")).exit_code,
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("both.html")));
+  EXPECT_EQ(run_sheaf(scratch, "report " + good + " --out " + scratch.path("no/such/page.html")).exit_code,
             2);
   EXPECT_EQ(run_sheaf(scratch, "report").exit_code, 2);
 }

@@ -11,12 +11,10 @@ namespace {
 
 using nlohmann::json;
 using test::Ran;
-using test::read_text;
 using test::run_sheaf;
 using test::Running;
-using test::Scratch;
 
-class Reused : public testing::Test {
+class ReusedAnswers : public testing::Test {
  protected:
   void SetUp() override { model_ = test::make_tiny_model(scratch_); }
 
@@ -46,29 +44,29 @@ class Reused : public testing::Test {
   std::string job(const std::string& method = "name: hpd, documents: 3") {
     return scratch_.write("job.yaml",
                           "model: {path: " + model_ +
-                              ", chat: plain}\ninput: {path: " + scratch_.file("corpus.jsonl") +
+                              ", chat: plain}\ninput: {path: " + scratch_.path("corpus.jsonl") +
                               ", id: id, category: kind, document: [title]}\ntask: {kind: extract, schema: " +
-                              scratch_.file("schema.yaml") + "}\nmethod: {" + method +
+                              scratch_.path("schema.yaml") + "}\nmethod: {" + method +
                               ", max_value_tokens: 5}\nengine: {device: cpu, window: 8}\n"
                               "output: {path: " +
-                              scratch_.file("out") + "}\n");
+                              scratch_.path("out") + "}\n");
   }
   json run(const std::string& folder, const std::string& options = "") {
-    const Ran ran = run_sheaf(scratch_, "run " + scratch_.file("job.yaml") +
-                                            " --set output.path=" + scratch_.file(folder) + " " + options);
+    const Ran ran = run_sheaf(scratch_, "run " + scratch_.path("job.yaml") +
+                                            " --set output.path=" + scratch_.path(folder) + " " + options);
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
     note_ = ran.err;
-    return json::parse(read_text(scratch_.file(folder) + "/report.json"));
+    return json::parse(read_text(scratch_.path(folder) + "/report.json"));
   }
   std::string rows(const std::string& folder) {
-    return read_text(scratch_.file(folder) + "/rows-00000.jsonl");
+    return read_text(scratch_.path(folder) + "/rows-00000.jsonl");
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
   std::string model_, note_;
 };
 
-TEST_F(Reused, NightsOfEditsGiveTheRowsOfAFullRun) {
+TEST_F(ReusedAnswers, RepeatedEditsGiveTheRowsOfAFullRun) {
   int kinds = 0;
   for (const std::string method : {"name: hpd, documents: 3", "name: hpd, values: positional, documents: 2",
                                    "name: prefix", "name: hpd, temperature: 1, seed: 4"}) {
@@ -91,7 +89,7 @@ TEST_F(Reused, NightsOfEditsGiveTheRowsOfAFullRun) {
       const std::string full = fmt::format("full-{}-{}", kind, night),
                         part = fmt::format("part-{}-{}", kind, night);
       run(full);
-      const json report = run(part, before.empty() ? "" : "--reuse " + scratch_.file(before));
+      const json report = run(part, before.empty() ? "" : "--reuse " + scratch_.path(before));
       EXPECT_EQ(rows(part), rows(full)) << method << ", night " << night;
       if (night > 0 && night != 4) {
         EXPECT_GT(report["reused"].get<int>(), report["answers"].get<int>()) << method << ", night " << night;
@@ -120,7 +118,7 @@ TEST_F(Reused, NightsOfEditsGiveTheRowsOfAFullRun) {
   }
 }
 
-TEST_F(Reused, AnAttributeAskedForAloneCostsOnlyItself) {
+TEST_F(ReusedAnswers, AnAddedAttributeIsDecodedAlone) {
   std::vector<Product> products;
   for (int i = 0; i < 20; ++i) products.push_back({i, i % 2 ? "tea" : "shoe", fmt::format("Item {}", i), 0});
   write_corpus(products);
@@ -129,24 +127,24 @@ TEST_F(Reused, AnAttributeAskedForAloneCostsOnlyItself) {
   const std::string alone = " --set task.list_attributes=false ";
   EXPECT_EQ(run("first", alone)["answers"], 40);
   write_schema({{"tea", {"Brand", "Weight"}}, {"shoe", {"Color", "Brand", "Size"}}});
-  const json wider = run("wider", alone + "--reuse " + scratch_.file("first"));
+  const json wider = run("wider", alone + "--reuse " + scratch_.path("first"));
   EXPECT_EQ(wider["answers"], 10);
   EXPECT_EQ(wider["reused"], 40);
   run("full", alone);
   EXPECT_EQ(rows("wider"), rows("full"));
   write_schema(
       {{"tea", {"Brand", "Weight, description: as printed on the bag"}}, {"shoe", {"Brand", "Size"}}});
-  EXPECT_EQ(run("described", alone + "--reuse " + scratch_.file("wider"))["answers"], 10);
+  EXPECT_EQ(run("described", alone + "--reuse " + scratch_.path("wider"))["answers"], 10);
   EXPECT_EQ(note_.find("no answer of"), std::string::npos) << note_;
-  EXPECT_EQ(run("listed", "--reuse " + scratch_.file("wider"))["reused"], 0);
-  EXPECT_NE(note_.find("no answer of " + scratch_.file("wider") + " could be taken"), std::string::npos)
+  EXPECT_EQ(run("listed", "--reuse " + scratch_.path("wider"))["reused"], 0);
+  EXPECT_NE(note_.find("no answer of " + scratch_.path("wider") + " could be taken"), std::string::npos)
       << note_;
-  const Ran verified = run_sheaf(scratch_, "verify " + scratch_.file("job.yaml") + alone);
+  const Ran verified = run_sheaf(scratch_, "verify " + scratch_.path("job.yaml") + alone);
   EXPECT_EQ(verified.exit_code, 0) << verified.err;
   EXPECT_NE(verified.out.find("1.0000"), std::string::npos) << verified.out;
 }
 
-TEST_F(Reused, AttributesAloneAreRefusedWhereOthersCount) {
+TEST_F(ReusedAnswers, AttributesAloneAreRefusedWhereOthersCount) {
   write_corpus({{0, "tea", "Green tea", 1}});
   write_schema({{"tea", {"Brand"}}});
   const std::string command = "plan " + job() + " --set task.list_attributes=false --set ";
@@ -160,7 +158,7 @@ TEST_F(Reused, AttributesAloneAreRefusedWhereOthersCount) {
   }
 }
 
-TEST_F(Reused, EqualDocumentsAreDecodedOnce) {
+TEST_F(ReusedAnswers, EqualDocumentsAreDecodedOnce) {
   std::vector<Product> products;
   for (int i = 0; i < 60; ++i) products.push_back({i, "tea", i % 3 ? "Green tea" : "Black tea", 0});
   write_corpus(products);
@@ -171,21 +169,21 @@ TEST_F(Reused, EqualDocumentsAreDecodedOnce) {
   EXPECT_EQ(report["reused"], 116);
 }
 
-TEST_F(Reused, OtherSettingsAreToldAndNothingIsTaken) {
+TEST_F(ReusedAnswers, OtherSettingsAreNamedAndReuseNothing) {
   write_corpus({{0, "tea", "Green tea", 1}, {1, "tea", "Black tea", 1}});
   write_schema({{"tea", {"Brand", "Weight"}}});
   job();
   run("first");
-  EXPECT_EQ(run("packed", "--set method.documents=1 --reuse " + scratch_.file("first"))["answers"], 0);
+  EXPECT_EQ(run("packed", "--set method.documents=1 --reuse " + scratch_.path("first"))["answers"], 0);
   EXPECT_EQ(note_.find("every answer"), std::string::npos) << note_;
-  EXPECT_EQ(run("longer", "--set method.max_value_tokens=6 --reuse " + scratch_.file("first"))["reused"], 0);
+  EXPECT_EQ(run("longer", "--set method.max_value_tokens=6 --reuse " + scratch_.path("first"))["reused"], 0);
   EXPECT_NE(note_.find("method.max_value_tokens was 5 and is now 6; every answer is decoded"),
             std::string::npos)
       << note_;
-  std::filesystem::copy(model_, scratch_.file("model2"));
+  std::filesystem::copy(model_, scratch_.path("model2"));
   scratch_.write("model2/extra.json", "{}");
-  EXPECT_EQ(run("other", "--set model.path=" + scratch_.file("model2") +
-                             " --set model.cpu_dtype=int8 --reuse " + scratch_.file("first"))["reused"],
+  EXPECT_EQ(run("other", "--set model.path=" + scratch_.path("model2") +
+                             " --set model.cpu_dtype=int8 --reuse " + scratch_.path("first"))["reused"],
             0);
   EXPECT_NE(
       note_.find(
@@ -194,43 +192,43 @@ TEST_F(Reused, OtherSettingsAreToldAndNothingIsTaken) {
       std::string::npos)
       << note_;
   scratch_.write("first/answers.table", "nonsense");
-  EXPECT_EQ(run("damaged", "--reuse " + scratch_.file("first"))["reused"], 0);
+  EXPECT_EQ(run("damaged", "--reuse " + scratch_.path("first"))["reused"], 0);
   EXPECT_NE(note_.find("answers.table is damaged; every answer is decoded"), std::string::npos) << note_;
 }
 
-TEST_F(Reused, WhatCannotBeReusedIsRefused) {
+TEST_F(ReusedAnswers, WhatCannotBeReusedIsRefused) {
   write_corpus({{0, "tea", "Green tea", 1}});
   write_schema({{"tea", {"Brand"}}});
   const std::string command = "run " + job() + " --quiet --reuse ";
-  const Ran absent = run_sheaf(scratch_, command + scratch_.file("nowhere"));
+  const Ran absent = run_sheaf(scratch_, command + scratch_.path("nowhere"));
   EXPECT_EQ(absent.exit_code, 2);
   EXPECT_NE(absent.err.find("does not exist"), std::string::npos) << absent.err;
-  const Ran own = run_sheaf(scratch_, command + scratch_.file("out"));
+  const Ran own = run_sheaf(scratch_, command + scratch_.path("out"));
   EXPECT_EQ(own.exit_code, 2);
   EXPECT_NE(own.err.find("is this run's own output.path"), std::string::npos) << own.err;
-  const Ran joint = run_sheaf(scratch_, command + scratch_.file("model") + " --set method.stacking=joint");
+  const Ran joint = run_sheaf(scratch_, command + scratch_.path("model") + " --set method.stacking=joint");
   EXPECT_EQ(joint.exit_code, 2);
   EXPECT_NE(joint.err.find("method.stacking: isolated"), std::string::npos) << joint.err;
 }
 
-TEST_F(Reused, AKilledRunKeepsWhatItHadAndGoesOn) {
+TEST_F(ReusedAnswers, AKilledRunKeepsItsAnswersAndResumes) {
   std::vector<Product> products;
   for (int i = 0; i < 1500; ++i) products.push_back({i, "tea", "Tea number " + std::to_string(i % 1000), 0});
   write_corpus(products);
   write_schema({{"tea", {"Brand", "Weight"}}});
   job();
   run("full");
-  Running session("run " + scratch_.file("job.yaml") + " --quiet", test::stop_at_group(20));
+  Running session("run " + scratch_.path("job.yaml") + " --quiet", test::stop_at_group(20));
   ASSERT_TRUE(session.stopped());
   session.send(SIGKILL);
   ASSERT_EQ(session.end(), 128 + SIGKILL);
-  ASSERT_EQ(run_sheaf(scratch_, "run " + scratch_.file("job.yaml") + " --quiet").exit_code, 0);
+  ASSERT_EQ(run_sheaf(scratch_, "run " + scratch_.path("job.yaml") + " --quiet").exit_code, 0);
   EXPECT_EQ(rows("out"), rows("full"));
-  EXPECT_EQ(run("again", "--reuse " + scratch_.file("out"))["answers"], 0) << "nothing was lost";
+  EXPECT_EQ(run("again", "--reuse " + scratch_.path("out"))["answers"], 0) << "nothing was lost";
   EXPECT_EQ(rows("again"), rows("full"));
 }
 
-TEST_F(Reused, ASessionEndsAtItsLimitAndTheNextGoesOn) {
+TEST_F(ReusedAnswers, ASessionEndsAtItsLimitAndTheNextResumes) {
   std::vector<Product> products;
   for (int i = 0; i < 600; ++i) products.push_back({i, "tea", "Tea number " + std::to_string(i), 0});
   write_corpus(products);

@@ -1,7 +1,7 @@
 // `sheaf review` through the program: what it reads, what the page holds, what it refuses.
 #include <gtest/gtest.h>
 
-#include "io/corpus/corpus_files.h"
+#include "io/corpus/corpus.h"
 #include "io/files/job_file.h"
 #include "io/files/job_fingerprint.h"
 #include "io/files/schema_file.h"
@@ -14,7 +14,7 @@ namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using test::Ran, test::Scratch, test::read_text, test::run_sheaf;
+using test::Ran, test::run_sheaf;
 
 /// Jobs whose rows the test writes itself, in the place of a model.
 class ReviewCommand : public testing::Test {
@@ -36,7 +36,7 @@ class ReviewCommand : public testing::Test {
         "job.yaml",
         "model: {path: nowhere.gguf}\ninput: {path: " + corpus_ +
             ", id: sku, category: kind, document: [title, text]}\ntask: {kind: extract, schema: " +
-            scratch_.file("schema.yaml") + "}\noutput: {path: out" + more + "}\n");
+            scratch_.path("schema.yaml") + "}\noutput: {path: out" + more + "}\n");
     Job read = read_job(path, {}, false);
     read.model.path.clear();  // no part of a review
     return read;
@@ -46,7 +46,7 @@ class ReviewCommand : public testing::Test {
   std::string make_run(const std::string& name, const Job& job, Shard shard, int64_t end,
                        const std::function<void(RunFolder&)>& write) const {
     RunFolderOptions options;
-    options.path = scratch_.file(name);
+    options.path = scratch_.path(name);
     options.fingerprint = job_fingerprint(job, false, shard);
     options.sources = {job.input.path, job.task.schema};
     options.corpus_folder = common_folder(find_corpus_files(job.input.path, job.input.format).files);
@@ -113,7 +113,7 @@ class ReviewCommand : public testing::Test {
     EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
   std::string corpus_;
 };
 
@@ -125,8 +125,8 @@ TEST_F(ReviewCommand, ShowsValuesWithTheirDocuments) {
   const json data = page(run + "/review.html");
   ASSERT_EQ(data["items"].size(), 7u);
   EXPECT_EQ(data["leastSure"], false) << "the page has all values";
-  ASSERT_EQ(review(run + " --count 6 -o " + scratch_.file("six.html")).exit_code, 0);
-  EXPECT_EQ(page(scratch_.file("six.html"))["leastSure"], true);
+  ASSERT_EQ(review(run + " --count 6 -o " + scratch_.path("six.html")).exit_code, 0);
+  EXPECT_EQ(page(scratch_.path("six.html"))["leastSure"], true);
   EXPECT_EQ(data["run"], "out");
   bool found = false;
   for (const json& item : data["items"]) {
@@ -144,21 +144,21 @@ TEST_F(ReviewCommand, ShowsValuesWithTheirDocuments) {
   // The same page from tables, and of shards that were merged.
   for (const std::string format : {"parquet", "arrow"}) {
     ASSERT_EQ(review(make_run(format, job(", logprobs: true, format: " + format))).exit_code, 0);
-    const json table = page(scratch_.file(format + "/review.html"));
+    const json table = page(scratch_.path(format + "/review.html"));
     EXPECT_EQ(table["items"], data["items"]);
     EXPECT_EQ(table["records"], data["records"]);
   }
   const std::string a = make_run("a", job(", logprobs: true"), {0, 2, 0, 2}),
                     b = make_run("b", job(", logprobs: true"), {1, 2, 2, 4});
-  merge_shards(real_files(), scratch_.file("merged"), {a, b});
-  ASSERT_EQ(review(scratch_.file("merged")).exit_code, 0);
-  EXPECT_EQ(page(scratch_.file("merged/review.html"))["items"], data["items"]);
+  merge_shards(real_files(), scratch_.path("merged"), {a, b});
+  ASSERT_EQ(review(scratch_.path("merged")).exit_code, 0);
+  EXPECT_EQ(page(scratch_.path("merged/review.html"))["items"], data["items"]);
   ASSERT_EQ(review(b).exit_code, 0) << "a shard begins in the midst of the corpus";
   EXPECT_EQ(page(b + "/review.html")["items"].size(), 4u);
 }
 
-TEST_F(ReviewCommand, OptionsChooseTheSample) {
-  const std::string run = make_run("out", job(", logprobs: true")), out = scratch_.file("page.html");
+TEST_F(ReviewCommand, OptionsSelectTheSample) {
+  const std::string run = make_run("out", job(", logprobs: true")), out = scratch_.path("page.html");
   const auto names = [&](const std::string& options) {
     const Ran ran = review(run + " -o " + out + " " + options);
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
@@ -191,12 +191,12 @@ TEST_F(ReviewCommand, FindsACorpusThatMoved) {
   expect_refused(run, "changed since");
   scratch_.write("corpus.jsonl", text);
 
-  const std::string schema = read_text(scratch_.file("schema.yaml"));
+  const std::string schema = read_text(scratch_.path("schema.yaml"));
   scratch_.write("schema.yaml", schema + "# new\n");
   expect_refused(run, "the schema changed since");
   scratch_.write("old.yaml", schema);
-  EXPECT_EQ(review(run + " --schema " + scratch_.file("old.yaml")).exit_code, 0);
-  std::filesystem::remove(scratch_.file("schema.yaml"));
+  EXPECT_EQ(review(run + " --schema " + scratch_.path("old.yaml")).exit_code, 0);
+  std::filesystem::remove(scratch_.path("schema.yaml"));
   expect_refused(run, "name where it is now with --schema");
 }
 
@@ -216,18 +216,18 @@ TEST_F(ReviewCommand, PassesOverRejectedRecordsOfTheSameId) {
   // A run refuses a record that is too long for its prompts; to who reads the corpus it is like any other.
   const std::string line = R"({"sku": 7, "kind": "Rope", "text": null, "title": ")";
   for (const char* folder : {"corpus", "moved"}) {
-    std::filesystem::create_directory(scratch_.file(folder));
+    std::filesystem::create_directory(scratch_.path(folder));
     for (const char* part : {"1", "2"})
       scratch_.write(std::string(folder) + "/" + part + ".jsonl", line + "rope " + part + "\"}\n");
   }
-  corpus_ = scratch_.file("corpus");
+  corpus_ = scratch_.path("corpus");
   for (const int with_row : {1, 2}) {
     const std::string out = "out" + std::to_string(with_row);
     const std::string run = make_run(out, job(), {}, 2, [&](RunFolder& folder) {
       folder.row({7, ExtractedValues{"Rope", {{"Color", {"rope"}}, {"Brand", {nullptr}}}}});
       folder.reject(rejected(corpus_ + (with_row == 1 ? "/2.jsonl" : "/1.jsonl"), 1, 7));
     });
-    for (const std::string& options : {std::string(), " --input " + scratch_.file("moved")}) {
+    for (const std::string& options : {std::string(), " --input " + scratch_.path("moved")}) {
       const Ran ran = review(run + options);
       ASSERT_EQ(ran.exit_code, 0) << ran.err;
       const json records = page(run + "/review.html")["records"];
@@ -237,15 +237,15 @@ TEST_F(ReviewCommand, PassesOverRejectedRecordsOfTheSameId) {
   }
 }
 
-TEST_F(ReviewCommand, SaysWhatIsWrong) {
+TEST_F(ReviewCommand, MistakesAreNamed) {
   const std::string run = make_run("out", job());
-  expect_refused(scratch_.file("none"), "no such folder");
-  std::filesystem::create_directory(scratch_.file("empty"));
-  expect_refused(scratch_.file("empty"), "no finished run");
+  expect_refused(scratch_.path("none"), "no such folder");
+  std::filesystem::create_directory(scratch_.path("empty"));
+  expect_refused(scratch_.path("empty"), "no finished run");
   expect_refused(run + " --attributes Brnd", "did you mean \"Brand\"");
   expect_refused(run + " --count 0", "--count");
   expect_refused(run + " -o page.txt", "must end in .html");
-  expect_refused(run + " -o " + scratch_.file("no/such/page.html"), "page.html");
+  expect_refused(run + " -o " + scratch_.path("no/such/page.html"), "page.html");
   expect_refused("", "RUN");
   Job ask = job();
   ask.task.kind = TaskKind::ask;
@@ -285,8 +285,8 @@ TEST_F(ReviewCommand, SaysWhatIsWrong) {
   manifest.erase("sources");  // as earlier versions wrote it
   std::ofstream(run + "/manifest.json") << manifest.dump();
   expect_refused(run, "does not say where its schema is");
-  expect_refused(run + " --schema " + scratch_.file("schema.yaml"), "does not say where its corpus is");
-  EXPECT_EQ(review(run + " --schema " + scratch_.file("schema.yaml") + " --input " + corpus_).exit_code, 0);
+  expect_refused(run + " --schema " + scratch_.path("schema.yaml"), "does not say where its corpus is");
+  EXPECT_EQ(review(run + " --schema " + scratch_.path("schema.yaml") + " --input " + corpus_).exit_code, 0);
 }
 
 }  // namespace

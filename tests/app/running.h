@@ -60,7 +60,7 @@ class Running {
   int end() {
     send(SIGCONT);
     if (!ended_) ended_ = waitpid(child_, &status_, 0) == child_;
-    return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
+    return exit_code_of(status_);
   }
 
  private:

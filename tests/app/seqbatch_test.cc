@@ -7,7 +7,7 @@ namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using test::Ran, test::Scratch, test::read_json_lines, test::read_text, test::run_sheaf;
+using test::Ran, test::read_json_lines, test::run_sheaf;
 
 class SeqbatchRun : public testing::Test {
  protected:
@@ -30,20 +30,20 @@ class SeqbatchRun : public testing::Test {
                                           "}\ntask: {" + task +
                                           "}\nmethod: {name: seqbatch, max_value_tokens: 4}\n"
                                           "engine: {device: cpu, threads: 1, window: 4}\noutput: {path: " +
-                                          scratch_.file("out") + "}\n");
+                                          scratch_.path("out") + "}\n");
   }
   std::string ask() const {
-    return job(scratch_.file("contexts.jsonl") + ", context: c, questions: qs, id: id", "kind: ask");
+    return job(scratch_.path("contexts.jsonl") + ", context: c, questions: qs, id: id", "kind: ask");
   }
   std::string extract() const {
-    return job(scratch_.file("products.jsonl") + ", document: [text], id: id",
-               "kind: extract, schema: " + scratch_.file("schema.yaml"));
+    return job(scratch_.path("products.jsonl") + ", document: [text], id: id",
+               "kind: extract, schema: " + scratch_.path("schema.yaml"));
   }
   std::vector<json> rows(const std::string& folder = "out") const {
-    return read_json_lines(read_text(scratch_.file(folder) + "/rows-00000.jsonl"));
+    return read_json_lines(read_text(scratch_.path(folder) + "/rows-00000.jsonl"));
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
   std::string model_;
 };
 
@@ -58,11 +58,11 @@ TEST_F(SeqbatchRun, EveryQuestionHasAnAnswerOrANullWithANote) {
     for (const json& answer : found[i]["answers"]) noted += answer.contains("note");
   }
   EXPECT_GT(noted, 0) << "a model of random weights writes no list";
-  const json report = json::parse(read_text(scratch_.file("out") + "/report.json"));
+  const json report = json::parse(read_text(scratch_.path("out") + "/report.json"));
   EXPECT_EQ(report["questions"]["asked"], 24);
 }
 
-TEST_F(SeqbatchRun, ValuesToo) {
+TEST_F(SeqbatchRun, EveryAttributeIsInTheRowsAndInParquet) {
   const std::string run = "run -q " + extract() + " --set output.raw=true";
   ASSERT_EQ(run_sheaf(scratch_, run).exit_code, 0);
   for (const json& row : rows()) {
@@ -72,7 +72,7 @@ TEST_F(SeqbatchRun, ValuesToo) {
   const Ran parquet = run_sheaf(scratch_, run +
                                               " --set output.format=parquet --set output.logprobs=true"
                                               " --set output.path=" +
-                                              scratch_.file("columns"));
+                                              scratch_.path("columns"));
   EXPECT_EQ(parquet.exit_code, 0) << parquet.err;
 }
 
@@ -95,14 +95,14 @@ TEST_F(SeqbatchRun, ADocumentThatIsSplitIsAskedPartByPart) {
                  json{{"id", 1}, {"c", text}, {"qs", {"One?", "Two?", "Three?"}}}.dump() + "\n");
   const Ran ran = run_sheaf(
       scratch_, "run -q " +
-                    job(scratch_.file("long.jsonl") + ", context: c, questions: qs, id: id, too_long: split",
+                    job(scratch_.path("long.jsonl") + ", context: c, questions: qs, id: id, too_long: split",
                         "kind: ask") +
                     " --set engine.kv_memory_gb=0.001");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(rows()[0]["answers"].size(), 3u);
 }
 
-TEST_F(SeqbatchRun, IsPlannedEstimatedAndTimed) {
+TEST_F(SeqbatchRun, PlanEstimateAndBenchCountIt) {
   const Ran plan = run_sheaf(scratch_, "plan --json " + ask());
   ASSERT_EQ(plan.exit_code, 0) << plan.err;
   EXPECT_EQ(json::parse(plan.out)["answers"], 12) << "one list a record";

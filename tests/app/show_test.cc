@@ -10,9 +10,7 @@ namespace {
 using nlohmann::json;
 using test::Ran;
 using test::read_json_lines;
-using test::read_text;
 using test::run_sheaf;
-using test::Scratch;
 
 class Show : public testing::Test {
  protected:
@@ -34,37 +32,37 @@ class Show : public testing::Test {
                    "  Cup:\n"
                    "    - {name: Colour, type: enum, options: [blue]}\n");
     scratch_.write("job.yaml", "model: {path: " + test::make_tiny_model(scratch_) +
-                                   ", chat: plain}\ninput: {path: " + scratch_.file("corpus.jsonl") +
+                                   ", chat: plain}\ninput: {path: " + scratch_.path("corpus.jsonl") +
                                    ", id: sku, category: kind, document: [title]}\n"
                                    "task: {kind: extract, schema: " +
-                                   scratch_.file("schema.yaml") +
+                                   scratch_.path("schema.yaml") +
                                    "}\nmethod: {name: hpd, documents: 3, max_value_tokens: 6}\n"
                                    "engine: {device: cpu, window: 8}\noutput: {path: " +
-                                   scratch_.file("out") + "}\n");
+                                   scratch_.path("out") + "}\n");
   }
 
   void run(const std::string& more = "") {
-    const Ran ran = run_sheaf(scratch_, "run " + scratch_.file("job.yaml") + " " + more);
+    const Ran ran = run_sheaf(scratch_, "run " + scratch_.path("job.yaml") + " " + more);
     ASSERT_EQ(ran.exit_code, 1) << ran.err;
   }
   std::vector<json> rows(const std::string& folder = "out") const {
-    return read_json_lines(read_text(scratch_.file(folder + "/rows-00000.jsonl")));
+    return read_json_lines(read_text(scratch_.path(folder + "/rows-00000.jsonl")));
   }
   json report(const std::string& folder = "out") const {
-    return json::parse(read_text(scratch_.file(folder + "/report.json")));
+    return json::parse(read_text(scratch_.path(folder + "/report.json")));
   }
   Ran show(const std::string& more = "") {
-    return run_sheaf(scratch_, "show " + scratch_.file("out") + " " + more);
+    return run_sheaf(scratch_, "show " + scratch_.path("out") + " " + more);
   }
   /// The run as a kill would leave it after `groups` of its journal.
   void unfinish(int groups) {
     for (const char* name : {"_SUCCESS", "manifest.json", "report.json", "report.html"})
-      std::filesystem::remove(scratch_.file(std::string("out/") + name));
+      std::filesystem::remove(scratch_.path(std::string("out/") + name));
     for (const char* name : {"rows-00000.jsonl", "rejects.jsonl"})
-      if (std::filesystem::exists(scratch_.file(std::string("out/") + name)))
-        std::filesystem::rename(scratch_.file(std::string("out/") + name),
-                                scratch_.file(std::string("out/") + name + ".part"));
-    const std::string journal = read_text(scratch_.file("out/journal"));
+      if (std::filesystem::exists(scratch_.path(std::string("out/") + name)))
+        std::filesystem::rename(scratch_.path(std::string("out/") + name),
+                                scratch_.path(std::string("out/") + name + ".part"));
+    const std::string journal = read_text(scratch_.path("out/journal"));
     size_t end = 0;
     for (int i = 0; i <= groups; ++i) end = journal.find('\n', end) + 1;
     scratch_.write("out/journal", journal.substr(0, end));
@@ -73,10 +71,10 @@ class Show : public testing::Test {
     return row.contains("notes") && row["notes"].value(attribute, "") == "cut at the length limit";
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
 };
 
-TEST_F(Show, RowsBesideTheirDocuments) {
+TEST_F(Show, PutsRowsBesideTheirDocuments) {
   run();
   std::map<std::string, json> by_id;
   for (const json& row : rows()) by_id[row["id"]] = row;
@@ -101,7 +99,7 @@ TEST_F(Show, RowsBesideTheirDocuments) {
   EXPECT_NE(some.out, show("--sample 2 --category Tea --seed 9").out);
 }
 
-TEST_F(Show, OnlyRowsWithAValue) {
+TEST_F(Show, FiltersRowsByValue) {
   run("--set method.cut_values=null");
   std::map<std::string, int> expected;
   for (const json& row : rows()) {
@@ -134,9 +132,9 @@ TEST_F(Show, MistakesAreNamed) {
   EXPECT_NE(changed.err.find("changed since"), std::string::npos) << changed.err;
 }
 
-TEST_F(Show, CutValuesAreKeptOrNull) {
+TEST_F(Show, CutValuesAreShownAsKeptOrNull) {
   run();
-  run("--set method.cut_values=null --set output.path=" + scratch_.file("null"));
+  run("--set method.cut_values=null --set output.path=" + scratch_.path("null"));
   int cut = 0, kept = 0;
   const auto before = rows(), after = rows("null");
   ASSERT_EQ(before.size(), after.size());
@@ -153,12 +151,12 @@ TEST_F(Show, CutValuesAreKeptOrNull) {
     }
   }
   EXPECT_GT(kept, 0) << "of " << cut;
-  const Ran wrong = run_sheaf(scratch_, "run " + scratch_.file("job.yaml") + " --set method.cut_values=drop");
+  const Ran wrong = run_sheaf(scratch_, "run " + scratch_.path("job.yaml") + " --set method.cut_values=drop");
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_NE(wrong.err.find("method.cut_values"), std::string::npos) << wrong.err;
 }
 
-TEST_F(Show, TheReportSaysWhatFoundValuesAreWorth) {
+TEST_F(Show, TheReportCountsValuesPerAttribute) {
   run();
   const json whole = report();
   std::map<std::string, json> attributes;
@@ -188,21 +186,21 @@ TEST_F(Show, TheReportSaysWhatFoundValuesAreWorth) {
   }
   std::string folders;
   for (const char* shard : {"0/2", "1/2"}) {
-    const std::string folder = scratch_.file(std::string("s") + shard[0]);
+    const std::string folder = scratch_.path(std::string("s") + shard[0]);
     folders += " " + folder;
-    run_sheaf(scratch_, "run " + scratch_.file("job.yaml") + " --quiet --shard " + shard +
+    run_sheaf(scratch_, "run " + scratch_.path("job.yaml") + " --quiet --shard " + shard +
                             " --set output.path=" + folder);
   }
-  ASSERT_EQ(run_sheaf(scratch_, "merge " + scratch_.file("all") + folders).exit_code, 1);
+  ASSERT_EQ(run_sheaf(scratch_, "merge " + scratch_.path("all") + folders).exit_code, 1);
   EXPECT_EQ(report("all")["sample"], whole["sample"]);
   EXPECT_EQ(report("all")["values"], whole["values"]);
-  const std::string page = read_text(scratch_.file("out/report.html"));
+  const std::string page = read_text(scratch_.path("out/report.html"));
   for (const char* words : {"literally in the document", "of the values are “",
                             "A sample of rows with their text", "A blue cup, large", " cut"})
     EXPECT_NE(page.find(words), std::string::npos) << words;
 }
 
-TEST_F(Show, AnUnfinishedRunAsFarAsItCame) {
+TEST_F(Show, AnUnfinishedRunIsShownAsFarAsItCame) {
   run();
   const std::vector<json> all = rows();
   unfinish(1);
@@ -219,7 +217,7 @@ TEST_F(Show, AnUnfinishedRunAsFarAsItCame) {
   EXPECT_NE(text.err.find(" that the run has so far; it is not finished"), std::string::npos) << text.err;
   unfinish(0);
   EXPECT_NE(show().err.find("the run there has no rows yet"), std::string::npos) << show().err;
-  const Ran resumed = run_sheaf(scratch_, "run " + scratch_.file("job.yaml"));
+  const Ran resumed = run_sheaf(scratch_, "run " + scratch_.path("job.yaml"));
   EXPECT_EQ(resumed.exit_code, 1) << resumed.err;
   EXPECT_EQ(rows(), all);
 }

@@ -11,9 +11,9 @@ namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using test::Ran, test::Scratch, test::read_text, test::run_sheaf;
+using test::Ran, test::run_sheaf;
 
-class Speculated : public testing::Test {
+class SpeculatedRun : public testing::Test {
  protected:
   std::string job(const std::string& model, const std::string& method) const {
     return scratch_.write("job.yaml", "model: {path: " + model + ", chat: chatml}\ninput: {path: " +
@@ -23,27 +23,27 @@ class Speculated : public testing::Test {
                                           "task: {kind: extract, schema: " SHEAF_SOURCE_DIR
                                           "/configs/schemas/catalog.yaml}\nmethod: {" +
                                           method + "}\nengine: {device: cpu, prompts: 1}\noutput: {path: " +
-                                          scratch_.file("out") + ", logprobs: true}\n");
+                                          scratch_.path("out") + ", logprobs: true}\n");
   }
   Ran run(const std::string& job, const std::string& name, const std::string& more = "") const {
-    return run_sheaf(scratch_, "run " + job + " --set output.path=" + scratch_.file(name) + " " + more);
+    return run_sheaf(scratch_, "run " + job + " --set output.path=" + scratch_.path(name) + " " + more);
   }
   std::string rows(const std::string& name) const {
-    return read_text(scratch_.file(name) + "/rows-00000.jsonl");
+    return read_text(scratch_.path(name) + "/rows-00000.jsonl");
   }
   json report(const std::string& name) const {
-    return json::parse(read_text(scratch_.file(name) + "/report.json"));
+    return json::parse(read_text(scratch_.path(name) + "/report.json"));
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
 };
 
-TEST_F(Speculated, AWholeObjectHasTheSameRowsInFewerSteps) {
+TEST_F(SpeculatedRun, AWholeObjectHasTheSameRowsInFewerSteps) {
   NEED_MODEL();
   const std::string standard =
       job(SHEAF_SOURCE_DIR "/build/models/smollm2.gguf", "name: standard, max_value_tokens: 12");
   ASSERT_EQ(run(standard, "plain").exit_code, 0);
-  Job guessing = read_job(standard, {"method.speculate=lookup", "output.path=" + scratch_.file("guessed")});
+  Job guessing = read_job(standard, {"method.speculate=lookup", "output.path=" + scratch_.path("guessed")});
   guessing.method.speculate.always = true;  // else a busy machine decides how much is proposed
   RunListener nobody;
   ASSERT_EQ(run_job(guessing, {}, nobody).exit_code, 0);
@@ -53,11 +53,11 @@ TEST_F(Speculated, AWholeObjectHasTheSameRowsInFewerSteps) {
   EXPECT_GT(with["tokens"]["accepted"], 20);
   EXPECT_GE(with["tokens"]["proposed"], with["tokens"]["accepted"]);
   EXPECT_LT(with["steps"], without["steps"].get<int64_t>() * 3 / 4);
-  const Ran shown = run_sheaf(scratch_, "report " + scratch_.file("guessed"));
+  const Ran shown = run_sheaf(scratch_, "report " + scratch_.path("guessed"));
   EXPECT_NE(shown.out.find("  guessed  "), std::string::npos) << shown.out << shown.err;
 }
 
-TEST_F(Speculated, RowsOfEveryMethodStayTheSame) {
+TEST_F(SpeculatedRun, RowsOfEveryMethodStayTheSame) {
   const std::string model = test::make_tiny_model(scratch_);
   for (const char* method : {"name: hpd, max_value_tokens: 20", "name: prefix",
                              "name: separate, temperature: 0.7", "name: seqbatch"}) {
@@ -69,7 +69,7 @@ TEST_F(Speculated, RowsOfEveryMethodStayTheSame) {
   }
 }
 
-TEST_F(Speculated, ADraftChangesNoRow) {
+TEST_F(SpeculatedRun, ADraftChangesNoRow) {
   const std::string tiny = test::make_tiny_model(scratch_);
   const std::string draft = " --set \"method.speculate={draft: " + tiny + ", always: true}\"";
   for (const char* method : {"name: standard", "name: hpd, max_value_tokens: 20", "name: prefix",
@@ -91,7 +91,7 @@ TEST_F(Speculated, ADraftChangesNoRow) {
   EXPECT_EQ(json::parse(verified.out)["exact_match"], 1.0);
 }
 
-TEST_F(Speculated, ADraftTakesNoRoomFromPrompts) {
+TEST_F(SpeculatedRun, ADraftTakesNoRoomFromPrompts) {
   const std::string tiny = test::make_tiny_model(scratch_), asked = job(tiny, "name: standard");
   const std::string few = "-q --restart --set engine.kv_memory_gb=";
   // The least memory that holds the prompts, to a tenth.
@@ -104,7 +104,7 @@ TEST_F(Speculated, ADraftTakesNoRoomFromPrompts) {
   EXPECT_TRUE(report("guessed")["tokens"].contains("draft"));
 }
 
-TEST_F(Speculated, ADraftWithOtherTokensIsRefused) {
+TEST_F(SpeculatedRun, ADraftWithOtherTokensIsRefused) {
   NEED_MODEL();
   const std::string tiny = test::make_tiny_model(scratch_);
   const Ran ran = run(job(SHEAF_SOURCE_DIR "/build/models/smollm2.gguf", "name: hpd"), "out",
@@ -123,14 +123,14 @@ TEST_F(Speculated, ADraftWithOtherTokensIsRefused) {
   EXPECT_NE(slow.err.find("does not work with engine.kernels: reference"), std::string::npos) << slow.err;
 }
 
-TEST_F(Speculated, VerifyComparesWithDecodingWithoutIt) {
+TEST_F(SpeculatedRun, VerifyComparesWithDecodingWithoutIt) {
   const std::string asked = job(test::make_tiny_model(scratch_), "name: hpd, speculate: lookup");
   const Ran verified = run_sheaf(scratch_, "verify " + asked + " --json");
   ASSERT_EQ(verified.exit_code, 0) << verified.err;
   EXPECT_EQ(json::parse(verified.out)["exact_match"], 1.0);
 }
 
-TEST_F(Speculated, PlansAndEstimatesDoNotCountIt) {
+TEST_F(SpeculatedRun, PlansAndEstimatesDoNotCountIt) {
   const std::string model = test::make_tiny_model(scratch_);
   const Ran plain = run_sheaf(scratch_, "plan " + job(model, "name: standard"));
   const Ran guessed = run_sheaf(scratch_, "plan " + job(model, "name: standard, speculate: lookup"));

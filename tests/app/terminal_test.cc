@@ -1,7 +1,9 @@
-// What a person at a terminal sees, and what a pipe gets: the program under python's pty.
+// What a person at a terminal sees, and what a pipe gets: the program on a pseudo-terminal.
 #include <cstdlib>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/app/program.h"
@@ -9,8 +11,6 @@
 
 namespace sheaf {
 namespace {
-
-using test::Scratch;
 
 /// Whether there are terminals to be had: a bare chroot has no /dev/pts.
 bool has_terminals() {
@@ -23,25 +23,23 @@ bool has_terminals() {
 }
 
 /// Runs a command of the shell on a terminal of 100 columns; what it wrote there.
-std::string on_terminal(const Scratch& scratch, const std::string& environment, const std::string& command) {
-  scratch.write("on_terminal.py",
-                "import fcntl, os, pty, struct, sys, termios\n"
-                "pid, master = pty.fork()\n"
-                "if pid == 0:\n"
-                "    fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack('HHHH', 30, 100, 0, 0))\n"
-                "    os.execvp('sh', ['sh', '-c', sys.argv[1]])\n"
-                "seen = b''\n"
-                "try:\n"
-                "    while piece := os.read(master, 65536):\n"
-                "        seen += piece\n"
-                "except OSError:  # how a terminal says that its last user is gone\n"
-                "    pass\n"
-                "os.waitpid(pid, 0)\n"
-                "sys.stdout.buffer.write(seen)\n");
-  const std::string line = "env -u NO_COLOR TERM=xterm " + environment + " python3 " +
-                           scratch.file("on_terminal.py") + " '" + command + "' >" + scratch.file("seen");
-  EXPECT_EQ(std::system(line.c_str()), 0) << line;
-  return test::read_text(scratch.file("seen"));
+std::string on_terminal(const std::string& environment, const std::string& command) {
+  const std::string line = "exec env -u NO_COLOR TERM=xterm " + environment + " sh -c '" + command + "'";
+  const winsize size{30, 100, 0, 0};
+  int master = -1;
+  const pid_t child = forkpty(&master, nullptr, nullptr, &size);
+  if (child == 0) {
+    execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+    _exit(127);
+  }
+  std::string seen;
+  char piece[4096];
+  // Reading fails once the terminal's last user is gone.
+  for (ssize_t got; (got = ::read(master, piece, sizeof piece)) > 0;)
+    seen.append(piece, static_cast<size_t>(got));
+  ::close(master);
+  ::waitpid(child, nullptr, 0);
+  return seen;
 }
 
 /// Pseudo-terminals are missing alone, or with their file system.
@@ -50,33 +48,32 @@ test::Lacking lacking_terminals() {
                                                   : test::Lacking::terminal_file_system;
 }
 
-TEST(Terminal, ErrorsAreColouredOnlyWhereAPersonWantsIt) {
+TEST(Terminal, ErrorsAreColouredOnlyOnATerminalThatWantsIt) {
   SKIP_UNLESS(has_terminals(), lacking_terminals(), "this machine has no pseudo-terminals");
-  const Scratch scratch;
   const std::string wrong = std::string(SHEAF_BINARY) + " run no/such/job.yaml";
-  const std::string coloured = on_terminal(scratch, "", wrong);
+  const std::string coloured = on_terminal("", wrong);
   EXPECT_TRUE(coloured.starts_with("\033[1;31msheaf:\033[0m no/such/job.yaml")) << coloured;
-  EXPECT_TRUE(on_terminal(scratch, "NO_COLOR=", wrong).starts_with("\033[1;31m")) << "empty means not set";
+  EXPECT_TRUE(on_terminal("NO_COLOR=", wrong).starts_with("\033[1;31m")) << "empty means not set";
   for (const char* plain : {"NO_COLOR=1", "TERM=dumb"}) {
-    const std::string text = on_terminal(scratch, plain, wrong);
+    const std::string text = on_terminal(plain, wrong);
     EXPECT_TRUE(text.starts_with("sheaf: no/such/job.yaml")) << plain << ": " << text;
     EXPECT_EQ(text.find('\033'), std::string::npos) << plain << ": " << text;
   }
-  const std::string piped = on_terminal(scratch, "", wrong + " 2>&1 | cat");
+  const std::string piped = on_terminal("", wrong + " 2>&1 | cat");
   EXPECT_TRUE(piped.starts_with("sheaf: no/such/job.yaml")) << piped;
   EXPECT_EQ(piped.find('\033'), std::string::npos) << piped;
 }
 
-TEST(Terminal, ATokenizersTextDoesNotCommandIt) {
+TEST(Terminal, DecodedControlCharactersAreEscaped) {
   SKIP_UNLESS(has_terminals(), lacking_terminals(), "this machine has no pseudo-terminals");
-  const Scratch scratch;
+  const TempFolder scratch;
   const std::string model = test::make_tiny_model(scratch);  // a token a byte
   scratch.write("ids", "[27, 91, 50, 74, 194, 155, 51, 49, 109, 10, 255, 9, 122]\n");
   const std::string decode =
-      std::string(SHEAF_BINARY) + " tokenize --decode --model " + model + " <" + scratch.file("ids");
-  EXPECT_EQ(on_terminal(scratch, "", decode), "\\x1b[2J\\u009b31m\r\n\\xff\tz\r\n");
-  EXPECT_EQ(on_terminal(scratch, "", decode + " >" + scratch.file("text")), "");
-  EXPECT_EQ(test::read_text(scratch.file("text")),
+      std::string(SHEAF_BINARY) + " tokenize --decode --model " + model + " <" + scratch.path("ids");
+  EXPECT_EQ(on_terminal("", decode), "\\x1b[2J\\u009b31m\r\n\\xff\tz\r\n");
+  EXPECT_EQ(on_terminal("", decode + " >" + scratch.path("text")), "");
+  EXPECT_EQ(read_text(scratch.path("text")),
             "\x1b[2J\xc2\x9b"
             "31m\n\xff\tz\n")
       << "a file gets the bytes";
@@ -84,30 +81,30 @@ TEST(Terminal, ATokenizersTextDoesNotCommandIt) {
 
 TEST(Terminal, ProgressIsOneLineThatIsWipedAtTheEnd) {
   SKIP_UNLESS(has_terminals(), lacking_terminals(), "this machine has no pseudo-terminals");
-  const Scratch scratch;
+  const TempFolder scratch;
   std::string lines;
   for (int i = 0; i < 800; ++i) lines += i % 100 == 0 ? "{\n" : "{\"c\": \"Box\", \"q\": \"What?\"}\n";
   scratch.write("corpus.jsonl", lines);
   scratch.write("job.yaml", "model: {path: " + test::make_tiny_model(scratch) +
                                 ", chat: plain}\n"
                                 "input: {path: " +
-                                scratch.file("corpus.jsonl") +
+                                scratch.path("corpus.jsonl") +
                                 ", context: c, question: q}\n"
                                 "task: {kind: ask}\n"
                                 "method: {name: separate, max_value_tokens: 100, temperature: 1}\n"
                                 "engine: {device: cpu, kernels: reference, window: 50}\n"
                                 "cost: {usd_per_hour: 3600}\n"
                                 "output: {path: " +
-                                scratch.file("out") + "}\n");
-  const std::string job = std::string(SHEAF_BINARY) + " run " + scratch.file("job.yaml") + " --restart";
-  const std::string seen = on_terminal(scratch, "", job);
+                                scratch.path("out") + "}\n");
+  const std::string job = std::string(SHEAF_BINARY) + " run " + scratch.path("job.yaml") + " --restart";
+  const std::string seen = on_terminal("", job);
   EXPECT_EQ(seen.find('\033'), std::string::npos) << seen;
   const size_t line = seen.find("\r"), rejects = seen.find(" rejects, $");
   ASSERT_NE(line, std::string::npos) << "no progress in " << seen;
   EXPECT_EQ(seen.find("\r["), line) << seen;
   EXPECT_LT(seen.find(" %), "), rejects) << seen;
   EXPECT_LT(seen.find("/s, "), rejects) << seen;
-  const std::string piped = on_terminal(scratch, "", job + " --limit 100 2>&1 | cat");
+  const std::string piped = on_terminal("", job + " --limit 100 2>&1 | cat");
   EXPECT_EQ(piped.find("/s, 1 rejects"), std::string::npos) << "progress in a pipe: " << piped;
   EXPECT_EQ(piped.find('\033'), std::string::npos) << piped;
 }

@@ -8,7 +8,7 @@ namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using test::Ran, test::Scratch, test::run_sheaf;
+using test::Ran, test::run_sheaf;
 
 class TrainData : public testing::Test {
  protected:
@@ -28,20 +28,20 @@ class TrainData : public testing::Test {
   std::string job(const std::string& method = "name: hpd, documents: 2") const {
     return scratch_.write(
         "job.yaml",
-        "model: {path: " + model_ + ", chat: chatml}\ninput: {path: " + scratch_.file("products.jsonl") +
+        "model: {path: " + model_ + ", chat: chatml}\ninput: {path: " + scratch_.path("products.jsonl") +
             ", id: id, category: category, document: [document]}\ntask: {kind: "
             "extract, schema: " +
-            scratch_.file("schema.yaml") + "}\nmethod: {" + method +
-            "}\nengine: {device: cpu, threads: 1}\noutput: {path: " + scratch_.file("out") + "}\n");
+            scratch_.path("schema.yaml") + "}\nmethod: {" + method +
+            "}\nengine: {device: cpu, threads: 1}\noutput: {path: " + scratch_.path("out") + "}\n");
   }
 
   Ran write(const std::string& more = "", const std::string& method = "name: hpd, documents: 2") const {
     return run_sheaf(scratch_,
-                     "train-data " + job(method) + " " + scratch_.file("data.parquet") + " " + more);
+                     "train-data " + job(method) + " " + scratch_.path("data.parquet") + " " + more);
   }
 
   std::vector<json> prompts() const {
-    TableFile file(scratch_.file("data.parquet"));
+    TableFile file(scratch_.path("data.parquet"));
     file.select({"tokens", "positions", "targets", "segment_starts", "sees", "abreast", "records"});
     std::vector<json> all;
     while (const auto batch = file.next()) {
@@ -64,11 +64,11 @@ class TrainData : public testing::Test {
     return answers;
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
   std::string model_;
 };
 
-TEST_F(TrainData, HoldsTheAnswersAsDecodingEndsThem) {
+TEST_F(TrainData, AnswersEndAsDecodingEndsThem) {
   const Ran ran = write();
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_NE(ran.out.find("2 records in 1 prompt, 6 answers to learn"), std::string::npos) << ran.out;
@@ -95,7 +95,7 @@ TEST_F(TrainData, LeavesOutSpansThatTheTextDoesNotHold) {
 {"id": 2, "category": "Tea", "gold": {"Brand": "elm", "Nots": "x"}}
 )");
   for (const char* method : {"name: hpd, documents: 2", "name: standard"}) {
-    const Ran ran = write("--unmentioned-absent --gold " + scratch_.file("gold.jsonl"), method);
+    const Ran ran = write("--unmentioned-absent --gold " + scratch_.path("gold.jsonl"), method);
     ASSERT_EQ(ran.exit_code, 0) << ran.err;
     EXPECT_NE(ran.out.find("1 value left out: the attribute's type does not hold"), std::string::npos)
         << ran.out;
@@ -104,11 +104,11 @@ TEST_F(TrainData, LeavesOutSpansThatTheTextDoesNotHold) {
               std::string::npos)
         << ran.err;
   }
-  ASSERT_EQ(write("--gold " + scratch_.file("gold.jsonl")).exit_code, 0);
+  ASSERT_EQ(write("--gold " + scratch_.path("gold.jsonl")).exit_code, 0);
   EXPECT_EQ(learned(prompts().at(0)), (std::vector<std::string>{" 20,\n", " null,", " \"Elm\""}));
 }
 
-TEST_F(TrainData, UnmentionedMayMeanAbsent) {
+TEST_F(TrainData, UnmentionedAttributesMayCountAsAbsent) {
   ASSERT_EQ(write("--unmentioned-absent").exit_code, 0);
   std::vector<std::string> answers;
   for (const json& prompt : prompts())
@@ -117,11 +117,11 @@ TEST_F(TrainData, UnmentionedMayMeanAbsent) {
   EXPECT_EQ(std::ranges::count(answers, " null,"), 4);
 }
 
-TEST_F(TrainData, WhatAPersonFoundWrongIsNotLearned) {
+TEST_F(TrainData, ValuesMarkedWrongAreLeftOut) {
   scratch_.write("gold.jsonl",
                  R"({"id": 1, "category": "Tea", "gold": {"Brand": "Oak"}, "wrong": {"Weight": [null]}})"
                  "\n");
-  ASSERT_EQ(write("--unmentioned-absent --gold " + scratch_.file("gold.jsonl")).exit_code, 0);
+  ASSERT_EQ(write("--unmentioned-absent --gold " + scratch_.path("gold.jsonl")).exit_code, 0);
   const auto all = prompts();
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(learned(all[0]).size(), 3u) << "Brand, Form and Notes";
@@ -138,14 +138,14 @@ TEST_F(TrainData, AWholeObjectIsOneAnswer) {
       << object;
 }
 
-TEST_F(TrainData, PositionalValuesStandInSegmentsOfTheirOwn) {
+TEST_F(TrainData, PositionalValuesHaveTheirOwnSegments) {
   ASSERT_EQ(write("--limit 1", "name: hpd, values: positional").exit_code, 0);
   const json prompt = prompts().at(0);
   ASSERT_EQ(prompt["segment_starts"].size(), 10u);  // instruction, document, four keys and values
   EXPECT_EQ(prompt["abreast"][9], json({3, 5, 7}));
 }
 
-TEST_F(TrainData, RowsOfARunMayBeTaken) {
+TEST_F(TrainData, RowsOfARunMayServeAsAnswers) {
   const std::string rows = scratch_.write(
       "rows.jsonl",
       R"({"id": 2, "category": "Tea", "values": {"Brand": "Ash", "Weight": 7, "Form": "loose", "Notes": null}}
@@ -157,34 +157,34 @@ TEST_F(TrainData, RowsOfARunMayBeTaken) {
   EXPECT_NE(ran.out.find("2 records left out: no right answer is known"), std::string::npos) << ran.out;
 }
 
-TEST_F(TrainData, SaysWhatItCannotDo) {
+TEST_F(TrainData, WhatItCannotDoIsRefusedByName) {
   const auto expect_refusal = [&](const Ran& ran, const std::string& part) {
     EXPECT_EQ(ran.exit_code, 2) << ran.out;
     EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
-    EXPECT_FALSE(std::filesystem::exists(scratch_.file("data.parquet")));
-    EXPECT_FALSE(std::filesystem::exists(scratch_.file("data.parquet.part")));
+    EXPECT_FALSE(std::filesystem::exists(scratch_.path("data.parquet")));
+    EXPECT_FALSE(std::filesystem::exists(scratch_.path("data.parquet.part")));
   };
   expect_refusal(write("--gold a --rows b"), "give one of them");
   expect_refusal(write("", "name: seqbatch"), "training data can be made for");
-  expect_refusal(run_sheaf(scratch_, "train-data " + job() + " " + scratch_.file("data.jsonl")),
+  expect_refusal(run_sheaf(scratch_, "train-data " + job() + " " + scratch_.path("data.jsonl")),
                  "must end in .parquet");
   scratch_.write("other.jsonl", R"({"id": 9, "category": "Tea", "document": "x", "gold": {"Brand": "Oak"}}
 )");
-  expect_refusal(write("--gold " + scratch_.file("other.jsonl")),
+  expect_refusal(write("--gold " + scratch_.path("other.jsonl")),
                  "other.jsonl: no answer to learn was found: its ids (such as \"9\") do not match those of " +
-                     scratch_.file("products.jsonl") + " (such as \"1\")");
+                     scratch_.path("products.jsonl") + " (such as \"1\")");
   scratch_.write("typo.jsonl", R"({"id": 1, "category": "Tea", "gold": {"Brnd": "Oak"}}
 )");
-  expect_refusal(write("--gold " + scratch_.file("typo.jsonl")),
+  expect_refusal(write("--gold " + scratch_.path("typo.jsonl")),
                  "it knows 1 of 3 records, but no value for them");
   scratch_.write("much.jsonl", R"({"id": 1, "category": "Tea", "gold": {"Weight": "much"}}
 )");
-  expect_refusal(write("--gold " + scratch_.file("much.jsonl")),
+  expect_refusal(write("--gold " + scratch_.path("much.jsonl")),
                  "it knows 1 of 3 records, but gives them no value that the attribute's type holds");
   scratch_.write("bare.jsonl", R"({"id": 1, "category": "Tea", "document": "x"}
 )");
   expect_refusal(
-      write("--set input.path=" + scratch_.file("bare.jsonl")),
+      write("--set input.path=" + scratch_.path("bare.jsonl")),
       "bare.jsonl:1: no gold answers can be read: no \"gold\" or \"answers\"; a row needs {\"id\", "
       "\"gold\": {attribute: value}} for attributes, or {\"id\", \"answers\": [...]} for questions; or name "
       "the "
@@ -193,24 +193,24 @@ TEST_F(TrainData, SaysWhatItCannotDo) {
   scratch_.write("twice.jsonl", R"({"id": 1, "category": "Tea", "gold": {"Brand": "Oak"}}
 {"id": 1, "category": "Tea", "gold": {"Brand": "Elm"}}
 )");
-  expect_refusal(write("--gold " + scratch_.file("twice.jsonl")),
+  expect_refusal(write("--gold " + scratch_.path("twice.jsonl")),
                  "twice.jsonl:2: there are two right answers with the id \"1\"");
   scratch_.write("answers.jsonl", "{\"id\": 1, \"answers\": [\"Oak\"]}\n");
-  expect_refusal(write("--gold " + scratch_.file("answers.jsonl")), "the job needs attribute values");
+  expect_refusal(write("--gold " + scratch_.path("answers.jsonl")), "the job needs attribute values");
   expect_refusal(write("--set input.id="), "set input.id");
 }
 
 TEST_F(TrainData, NeverOverwritesItsCorpus) {
   ASSERT_EQ(write().exit_code, 0);
-  const std::string parquet = scratch_.file("data.parquet");
+  const std::string parquet = scratch_.path("data.parquet");
   const Ran over = run_sheaf(
       scratch_, "train-data configs/demo.yaml " + parquet + " --set model.path=" + model_ +
-                    " --set model.adapter=null --set input.path='" + scratch_.file("d*.parquet") + "'");
+                    " --set model.adapter=null --set input.path='" + scratch_.path("d*.parquet") + "'");
   EXPECT_EQ(over.exit_code, 2);
   EXPECT_EQ(over.out, "");
 }
 
-TEST_F(TrainData, CountsARecordOnceInHoweverManyPrompts) {
+TEST_F(TrainData, ARecordInSeveralPromptsIsCountedOnce) {
   const Ran ran = write("--json", "name: separate");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const json end = json::parse(ran.out);
@@ -218,7 +218,7 @@ TEST_F(TrainData, CountsARecordOnceInHoweverManyPrompts) {
   EXPECT_EQ(end["prompts"], 6);
 }
 
-TEST_F(TrainData, WhatATeacherCouldNotSayIsNotLearned) {
+TEST_F(TrainData, AnswersThatTheTeacherCouldNotGiveAreLeftOut) {
   const std::string rows = scratch_.write(
       "rows.jsonl",
       R"({"id": 2, "category": "Tea", "values": {"Brand": "Ash", "Weight": null, "Form": null}, "notes": {"Weight": "not a number"}}

@@ -10,13 +10,11 @@ namespace {
 using nlohmann::json;
 using test::Ran;
 using test::read_json_lines;
-using test::read_text;
 using test::run_sheaf;
 using test::Running;
-using test::Scratch;
 using test::stop_at_group;
 
-class Night : public testing::Test {
+class UnattendedRun : public testing::Test {
  protected:
   void SetUp() override { model_ = test::make_tiny_model(scratch_); }
 
@@ -25,12 +23,12 @@ class Night : public testing::Test {
                         const std::string& output = "") {
     scratch_.write("corpus.jsonl", lines);
     return scratch_.write("job.yaml", "model: {path: " + model_ +
-                                          ", chat: plain}\ninput: {path: " + scratch_.file("corpus.jsonl") +
+                                          ", chat: plain}\ninput: {path: " + scratch_.path("corpus.jsonl") +
                                           ", id: n, context: c, question: q" + input +
                                           "}\ntask: {kind: ask, instruction: Tell}\n"
                                           "method: {name: ippd, max_value_tokens: 4, temperature: 1}\n"
                                           "engine: {device: cpu, window: 20}\noutput: {path: " +
-                                          scratch_.file("out") + output + "}\n");
+                                          scratch_.path("out") + output + "}\n");
   }
 
   static std::string row(int number, const std::string& context = "") {
@@ -42,38 +40,38 @@ class Night : public testing::Test {
   }
 
   json report(const std::string& folder) const {
-    return json::parse(read_text(scratch_.file(folder) + "/report.json"));
+    return json::parse(read_text(scratch_.path(folder) + "/report.json"));
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
   std::string model_;
 };
 
-TEST_F(Night, TheReportCoversEverySession) {
+TEST_F(UnattendedRun, TheReportCoversEverySession) {
   std::string lines;
   for (int i = 0; i < 3000; ++i) lines += i % 100 == 7 ? "{broken\n" : row(i);
   const std::string job = write_job(lines);
   ASSERT_EQ(
-      run_sheaf(scratch_, "run " + job + " --quiet --set output.path=" + scratch_.file("whole")).exit_code,
+      run_sheaf(scratch_, "run " + job + " --quiet --set output.path=" + scratch_.path("whole")).exit_code,
       1);
   const json whole = report("whole");
   int sessions = 1;
   for (;; ++sessions) {
     ASSERT_LT(sessions, 50) << "sessions get nowhere";
     // Each gets some groups further, then it is told to stop. The last one is done before.
-    Running session("run " + job + " --quiet 2>" + scratch_.file("err"), stop_at_group(30));
+    Running session("run " + job + " --quiet 2>" + scratch_.path("err"), stop_at_group(30));
     if (session.stopped()) session.send(SIGTERM);
     const int code = session.end();
     if (code == 1) break;
-    ASSERT_EQ(code, 130) << read_text(scratch_.file("err"));
-    EXPECT_TRUE(std::filesystem::exists(scratch_.file("out/progress.json")));
-    const Ran so_far = run_sheaf(scratch_, "report " + scratch_.file("out"));
+    ASSERT_EQ(code, 130) << read_text(scratch_.path("err"));
+    EXPECT_TRUE(std::filesystem::exists(scratch_.path("out/progress.json")));
+    const Ran so_far = run_sheaf(scratch_, "report " + scratch_.path("out"));
     EXPECT_EQ(so_far.exit_code, 0) << so_far.err;
     EXPECT_NE(so_far.err.find("is not finished"), std::string::npos) << so_far.err;
   }
   EXPECT_GT(sessions, 1);
   const json all = report("out");
-  EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/progress.json")));
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path("out/progress.json")));
   EXPECT_EQ(all["sessions"], sessions);
   EXPECT_EQ(all["rows_uncounted"], 0);
   for (const char* key :
@@ -82,7 +80,7 @@ TEST_F(Night, TheReportCoversEverySession) {
   EXPECT_GE(all["tokens"]["computed"], whole["tokens"]["computed"]) << "what was in flight is computed again";
 }
 
-TEST_F(Night, AKilledSessionLeavesRowsUncountedNotLost) {
+TEST_F(UnattendedRun, AKilledSessionLosesCountsButNoRows) {
   std::string lines;
   for (int i = 0; i < 3000; ++i) lines += row(i);
   const std::string job = write_job(lines);
@@ -96,16 +94,16 @@ TEST_F(Night, AKilledSessionLeavesRowsUncountedNotLost) {
   EXPECT_EQ(all["rows_uncounted"].get<int>() + all["rows"].get<int>(), 3000);
 }
 
-TEST_F(Night, ALimitIsNoGuess) {
+TEST_F(UnattendedRun, ProgressUnderALimitShowsTheExactTotal) {
   std::string lines;
   for (int i = 0; i < 60; ++i) lines += row(i);
-  const std::string log = scratch_.file("log"), job = write_job(lines);
+  const std::string log = scratch_.path("log"), job = write_job(lines);
   ASSERT_EQ(run_sheaf(scratch_, "run " + job + " --quiet --limit 40 --log " + log).exit_code, 0);
   EXPECT_NE(read_text(log).find("40 of 40 records (100 %)"), std::string::npos) << read_text(log);
   EXPECT_EQ(read_text(log).find("about"), std::string::npos) << read_text(log);
 }
 
-TEST_F(Night, TooManyRejectsStopTheJob) {
+TEST_F(UnattendedRun, TooManyRejectsStopTheJob) {
   std::string lines;
   for (int i = 0; i < 400; ++i) lines += i >= 100 && i % 4 == 0 ? "{broken\n" : row(i);
   const std::string job = write_job(lines);
@@ -116,15 +114,15 @@ TEST_F(Night, TooManyRejectsStopTheJob) {
             std::string::npos)
       << number.err;
   EXPECT_NE(number.err.find("rejects.jsonl.part"), std::string::npos) << number.err;
-  EXPECT_EQ(run_sheaf(scratch_, "report " + scratch_.file("out")).exit_code, 0)
+  EXPECT_EQ(run_sheaf(scratch_, "report " + scratch_.path("out")).exit_code, 0)
       << "what is done can be looked at";
   // What was done is kept, and a higher limit goes on from there.
   const Ran share = run_sheaf(scratch_, command + "--max-rejects 15%");
   EXPECT_EQ(share.exit_code, 2);
   EXPECT_NE(share.err.find("40 of the first 260 records"), std::string::npos) << share.err;
   EXPECT_EQ(run_sheaf(scratch_, command + "--max-rejects 75").exit_code, 1);
-  EXPECT_EQ(read_json_lines(read_text(scratch_.file("out/rows-00000.jsonl"))).size(), 325u);
-  EXPECT_EQ(read_json_lines(read_text(scratch_.file("out/rejects.jsonl"))).size(), 75u);
+  EXPECT_EQ(read_json_lines(read_text(scratch_.path("out/rows-00000.jsonl"))).size(), 325u);
+  EXPECT_EQ(read_json_lines(read_text(scratch_.path("out/rejects.jsonl"))).size(), 75u);
   EXPECT_EQ(report("out")["rows"], 325);
   EXPECT_EQ(report("out")["rejects"], 75);
   EXPECT_EQ(report("out")["sessions"], 3);
@@ -135,21 +133,21 @@ TEST_F(Night, TooManyRejectsStopTheJob) {
   }
 }
 
-TEST_F(Night, DocumentsOfAnyLength) {
+TEST_F(UnattendedRun, LongDocumentsAreCutSplitOrRejected) {
   std::string text;
   for (int i = 0; i < 2500; ++i) text += "box " + std::to_string(i) + " ";
   const std::string lines = row(0) + row(1, text) + row(2);
   const std::string run =
       "run " + write_job(lines, "", ", tokens: true, timing: true") + " --quiet --restart ";
   EXPECT_EQ(run_sheaf(scratch_, run).exit_code, 1);
-  const auto rejects = read_json_lines(read_text(scratch_.file("out/rejects.jsonl")));
+  const auto rejects = read_json_lines(read_text(scratch_.path("out/rejects.jsonl")));
   ASSERT_EQ(rejects.size(), 1u);
   EXPECT_NE(rejects[0]["reason"].get<std::string>().find("input.too_long"), std::string::npos) << rejects[0];
 
   const auto rows = [&](const std::string& policy) {
     const Ran ran = run_sheaf(scratch_, run + "--set input.too_long=" + policy);
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
-    return read_json_lines(read_text(scratch_.file("out/rows-00000.jsonl")));
+    return read_json_lines(read_text(scratch_.path("out/rows-00000.jsonl")));
   };
   const auto cut = rows("truncate");
   ASSERT_EQ(cut.size(), 3u);
@@ -167,32 +165,32 @@ TEST_F(Night, DocumentsOfAnyLength) {
 
   // The same as a table.
   ASSERT_EQ(run_sheaf(scratch_, run + "--set input.too_long=split --set output.format=parquet").exit_code, 0);
-  const Ran about = run_sheaf(scratch_, "inspect " + scratch_.file("out/rows-00000.parquet") + " --json");
+  const Ran about = run_sheaf(scratch_, "inspect " + scratch_.path("out/rows-00000.parquet") + " --json");
   ASSERT_EQ(about.exit_code, 0) << about.err;
   for (const char* column : {"parts", "document_tokens", "answer_tokens", "seconds"})
     EXPECT_NE(about.out.find(std::string("\"") + column + "\""), std::string::npos) << about.out;
 }
 
-TEST_F(Night, ACorpusThatChangesMeanwhileIsNoSuccess) {
+TEST_F(UnattendedRun, ACorpusThatChangesDuringARunFailsIt) {
   std::string lines;
   for (int i = 0; i < 3000; ++i) lines += row(i);
   const std::string job = write_job(lines);
-  Running session("run " + job + " --quiet 2>" + scratch_.file("err"), stop_at_group(1));
+  Running session("run " + job + " --quiet 2>" + scratch_.path("err"), stop_at_group(1));
   ASSERT_TRUE(session.stopped());
-  std::ofstream(scratch_.file("corpus.jsonl"), std::ios::app) << row(3000);
+  std::ofstream(scratch_.path("corpus.jsonl"), std::ios::app) << row(3000);
   EXPECT_EQ(session.end(), 2);
-  EXPECT_NE(read_text(scratch_.file("err")).find("corpus.jsonl"), std::string::npos);
-  EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/_SUCCESS")));
+  EXPECT_NE(read_text(scratch_.path("err")).find("corpus.jsonl"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path("out/_SUCCESS")));
 }
 
-TEST_F(Night, RowsDoNotGoAmongTheCorpus) {
+TEST_F(UnattendedRun, AnOutputFolderAmongTheCorpusIsRefused) {
   const std::string job = write_job(row(0));
-  const Ran ran = run_sheaf(scratch_, "run " + job + " --set output.path=" + scratch_.file("."));
+  const Ran ran = run_sheaf(scratch_, "run " + job + " --set output.path=" + scratch_.path("."));
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_NE(ran.err.find("choose a folder outside it"), std::string::npos) << ran.err;
 }
 
-TEST_F(Night, AChangedModelIsRefused) {
+TEST_F(UnattendedRun, AChangedModelIsRefused) {
   const std::string job = write_job(row(0) + row(1));
   ASSERT_EQ(run_sheaf(scratch_, "run " + job + " --quiet").exit_code, 0);
   std::string weights;
@@ -209,20 +207,20 @@ TEST_F(Night, AChangedModelIsRefused) {
   EXPECT_EQ(run_sheaf(scratch_, "run " + job + " --quiet --restart").exit_code, 0);
 }
 
-TEST_F(Night, MergedShardsHaveOneReport) {
+TEST_F(UnattendedRun, MergedShardsHaveOneReport) {
   std::string lines;
   for (int i = 0; i < 100; ++i) lines += i == 50 ? "{broken\n" : row(i);
   const std::string run = "run " + write_job(lines) + " --quiet --set output.path=";
-  EXPECT_EQ(run_sheaf(scratch_, run + scratch_.file("whole")).exit_code, 1);
-  EXPECT_EQ(run_sheaf(scratch_, run + scratch_.file("a") + " --shard 0/2").exit_code, 0);
-  EXPECT_EQ(run_sheaf(scratch_, run + scratch_.file("b") + " --shard 1/2").exit_code, 1);
+  EXPECT_EQ(run_sheaf(scratch_, run + scratch_.path("whole")).exit_code, 1);
+  EXPECT_EQ(run_sheaf(scratch_, run + scratch_.path("a") + " --shard 0/2").exit_code, 0);
+  EXPECT_EQ(run_sheaf(scratch_, run + scratch_.path("b") + " --shard 1/2").exit_code, 1);
   const Ran merged = run_sheaf(
-      scratch_, "merge " + scratch_.file("ab") + " " + scratch_.file("b") + " " + scratch_.file("a"));
+      scratch_, "merge " + scratch_.path("ab") + " " + scratch_.path("b") + " " + scratch_.path("a"));
   ASSERT_EQ(merged.exit_code, 1) << merged.err;
   for (const char* key : {"rows", "rejects", "questions", "reject_reasons", "value_tokens"})
     EXPECT_EQ(report("ab")[key], report("whole")[key]) << key;
   EXPECT_EQ(report("ab")["sessions"], 2);
-  EXPECT_TRUE(std::filesystem::exists(scratch_.file("ab/report.html")));
+  EXPECT_TRUE(std::filesystem::exists(scratch_.path("ab/report.html")));
 }
 
 }  // namespace

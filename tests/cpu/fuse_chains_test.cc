@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/engine/pick.h"
+#include "core/engine/step_batch.h"
 
 namespace sheaf {
 namespace {

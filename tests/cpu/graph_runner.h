@@ -8,6 +8,7 @@
 
 #include "core/engine/backend.h"
 #include "core/engine/step_batch.h"
+#include "tests/random_tokens.h"
 
 namespace sheaf::test {
 
@@ -21,12 +22,6 @@ using Graph = std::vector<GraphSegment>;
 
 /// Logits of every token: [segment][index][vocab].
 using GraphLogits = std::vector<std::vector<std::vector<float>>>;
-
-inline Tokens random_tokens(std::mt19937& random, int32_t count, int32_t vocab) {
-  Tokens tokens(static_cast<size_t>(count));
-  for (TokenId& token : tokens) token = std::uniform_int_distribution<TokenId>(0, vocab - 1)(random);
-  return tokens;
-}
 
 /// A graph of `count` segments with random lengths (also 0), gaps between positions, and random `sees`.
 inline Graph random_graph(std::mt19937& random, int32_t count, int32_t most_tokens, int32_t vocab) {

@@ -93,7 +93,7 @@ TEST(IntKernels, MultiplyIsTheSumOfProducts) {
     }
 }
 
-TEST(IntKernels, AllGiveTheSameBits) {
+TEST(IntKernels, AllKernelsGiveTheSameBits) {
   for (const IntKernels* kernels : all_int_kernels())
     for (const Size& size : odd_sizes())
       for (const int planes : {1, 2}) {
@@ -109,7 +109,7 @@ TEST(IntKernels, AllGiveTheSameBits) {
       }
 }
 
-TEST(IntKernels, AllAddTheSameSums) {
+TEST(IntKernels, AllKernelsAddTheSameSums) {
   for (const IntKernels* kernels : all_int_kernels())
     for (const Size& size : odd_sizes()) {
       const auto x = random_floats(static_cast<size_t>(size.rows * size.inputs), 7);
@@ -166,7 +166,7 @@ TEST(IntKernels, RoundsToTheNearestAndKeepsTheLargest) {
   EXPECT_LT(scale, 1e-40f);
 }
 
-TEST(IntKernels, NeitherInfinityNorNanIsLost) {
+TEST(IntKernels, InfinityAndNanPropagate) {
   const float infinity = std::numeric_limits<float>::infinity(),
               nan = std::numeric_limits<float>::quiet_NaN();
   float scale = 0;

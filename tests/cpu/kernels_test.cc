@@ -143,7 +143,7 @@ TEST(Kernels, WholeWeightsAreAccurate) {
     }
 }
 
-TEST(Kernels, WholeWeightsOfLargeScores) {
+TEST(Kernels, WholeWeightsOfLargeScoresAreAccurate) {
   for (const Kernels* kernels : all_kernels())
     for (const float base : {65536.0f, 3e6f, -3e6f, 1e9f, -1e9f, 1e30f}) {
       std::vector<float> scores(kPanel, base), logs(kPanel, 0.0f), inverses(kPanel, 1.0f);
@@ -159,7 +159,7 @@ TEST(Kernels, WholeWeightsOfLargeScores) {
     }
 }
 
-TEST(Kernels, WholeWeightsKeepNan) {
+TEST(Kernels, WholeWeightsPropagateNan) {
   for (const Kernels* kernels : all_kernels())
     for (const bool in_score : {true, false}) {
       std::vector<float> scores(kPanel, 1.0f), logs(kPanel, 0.0f), inverses(kPanel, 1.0f);

@@ -1,5 +1,3 @@
-#include "core/engine/pick.h"
-
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/engine/step_batch.h"
 
 namespace sheaf {
 namespace {
@@ -207,7 +206,7 @@ TEST(Pick, RivalsAndBiasAreAsTheDefinitionSays) {
   EXPECT_GT(watched, 10);
 }
 
-TEST(Pick, BiasIsDrawnToo) {
+TEST(Pick, SamplingTakesTheNullBias) {
   const std::vector<float> logits{std::log(0.5f), std::log(0.5f)};
   Pick pick = sampled(1, 0.6f);
   EXPECT_EQ(pick_token(logits, pick, {}).token, 1);

@@ -7,7 +7,7 @@
 
 #include "cpu/cpu_backend.h"
 #include "cpu/int_kv_pool.h"
-#include "cpu/rounded_vector.h"
+#include "cpu/kv_pool.h"
 #include "tests/random_model.h"
 
 namespace sheaf {
@@ -52,7 +52,7 @@ TEST(RoundedKeys, AreWithinHalfAScale) {
   }
 }
 
-TEST(RoundedKeys, ZerosStayAndWhatIsNoNumberIsNotLost) {
+TEST(RoundedKeys, ZerosStayAndNanPropagates) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   std::vector<std::byte> bytes(static_cast<size_t>(rounded_bytes(8)));
   for (const float odd : {0.0f, NAN, kInfinity, -kInfinity, 1e-45f}) {
@@ -98,7 +98,7 @@ TEST(RoundedKeys, ComeBackWithinHalfAScaleFromEveryKindOfPool) {
   const Model model = test::make_random_model({}, 3);
   const auto size = static_cast<size_t>(model.config.head_dim);
   const std::vector<int32_t> from = {0, 3, 17, 40}, to = {5, 18, 2, 63};
-  for (const CpuPrecision precision : {CpuPrecision::f32, CpuPrecision::int16, CpuPrecision::int8}) {
+  for (const Precision precision : {Precision::f32, Precision::int16, Precision::int8}) {
     const auto backend = make_quick_backend(model, 1, precision);
     backend->allocate_kv(4, 16);
     const auto bytes_of = [&](KvForm form) {
@@ -128,7 +128,7 @@ TEST(RoundedKeys, ComeBackWithinHalfAScaleFromEveryKindOfPool) {
     std::vector<std::byte> there = rounded;
     backend->read_kv(to, there, KvForm::rounded);
     EXPECT_EQ(there, again);
-    if (precision != CpuPrecision::f32) continue;
+    if (precision != Precision::f32) continue;
     // fp32 as computed: the key, then the value.
     std::vector<float> x(exact.size() / sizeof(float)), y(x.size());
     for (size_t i = 0; i < x.size(); i += size) {

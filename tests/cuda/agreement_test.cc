@@ -5,7 +5,7 @@
 
 #include "core/methods/method.h"
 #include "core/plan/pipeline.h"
-#include "core/tokenizer/choose_chat_template.h"
+#include "core/tokenizer/chat_template.h"
 #include "cpu/cpu_backend.h"
 #include "cuda/base/devices.h"
 #include "cuda/cuda_backend.h"
@@ -21,7 +21,6 @@ namespace {
 
 using nlohmann::json;
 using test::Ran;
-using test::Scratch;
 using test::SideBySide;
 
 #define NEED_GPU_AND_MODEL() \
@@ -51,7 +50,7 @@ Job extract_catalog() {
   return job;
 }
 
-TEST(Agreement, TokenByTokenWithTheCpu) {
+TEST(Agreement, LogitsOfEveryTokenAgreeWithTheCpu) {
   NEED_GPU_AND_MODEL();
   const std::string path = "build/models/smollm2.gguf";
   const Model model = load_model(path);
@@ -92,9 +91,9 @@ TEST(Agreement, TokenByTokenWithTheCpu) {
 // tokens, to 0.91 and 0.945.
 const std::string kShort = " --set method.max_value_tokens=8";
 
-TEST(Agreement, CudaAnswersAsTheCpu) {
+TEST(Agreement, AnswersAgreeWithTheCpu) {
   NEED_GPU_AND_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   for (const auto& [job, answers] : {std::pair{"configs/ask.yaml", 154}, {"configs/demo.yaml", 346}}) {
     const Ran ran = test::compare_runs(
         scratch, job + kShort + " --a engine.device=cpu --b engine.device=cuda --at-least 0.9");
@@ -107,7 +106,7 @@ TEST(Agreement, CudaAnswersAsTheCpu) {
 
 TEST(Agreement, PackedPromptsAnswerAsOnePromptPerQuestion) {
   NEED_GPU_AND_MODEL();
-  const Scratch scratch;
+  const TempFolder scratch;
   for (const auto& [job, method, answers] : {std::tuple{"configs/ask.yaml", "ippd", 154},
                                              {"configs/ask.yaml", "prefix", 154},
                                              {"configs/ask.yaml", "parallel-prompting", 154},

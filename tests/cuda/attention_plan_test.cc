@@ -14,6 +14,7 @@ using cuda::AttentionItem;
 using cuda::AttentionPage;
 using cuda::AttentionPlan;
 using cuda::AttentionPlanner;
+using cuda::make_attention_planner;
 
 std::vector<std::vector<int32_t>> slots_seen(const StepBatch& batch, int32_t page_size) {
   std::vector<std::vector<int32_t>> seen(static_cast<size_t>(batch.rows()));
@@ -87,8 +88,9 @@ TEST(AttentionPlan, ShowsEveryRowItsKeysOnce) {
     shape.children = round % 7 == 0 ? 40 : 5;
     const test::RandomLooks looks = make_random_looks(random, shape);
     const int32_t group = std::array{1, 2, 3, 4, 8, 16}[static_cast<size_t>(round % 6)];
-    AttentionPlanner planner({group, shape.page_size, round % 2 == 0 ? 4 : 500});
-    planner.plan(looks.batch, plan);
+    const AttentionPlanner planner =
+        make_attention_planner({group, shape.page_size, round % 2 == 0 ? 4 : 500});
+    planner(looks.batch, plan);
     EXPECT_EQ(slots_planned(plan, static_cast<size_t>(looks.batch.rows())),
               slots_seen(looks.batch, shape.page_size));
     check_partials(plan);
@@ -136,9 +138,9 @@ int64_t pages_read(const AttentionPlan& plan) {
 }
 
 TEST(AttentionPlan, ReadsASharedSpanOncePerFullBlock) {
-  AttentionPlanner planner({4, 16, 1});
+  const AttentionPlanner planner = make_attention_planner({4, 16, 1});
   AttentionPlan plan;
-  planner.plan(fan(256, 4096, 16, 16), plan);
+  planner(fan(256, 4096, 16, 16), plan);
   // 256 rows of 4 heads are 8 blocks of 128 queries: 8 times the span, and every row's own page.
   EXPECT_EQ(pages_read(plan), 8 * 256 + 256);
   EXPECT_EQ(plan.partial_rows, 0);
@@ -167,9 +169,9 @@ TEST(AttentionPlan, LiftsASpanWhoseReadersAreScattered) {
     look(add_span(16), {2 * pair}, 16);
     look(add_span(16), {2 * pair + 1}, 16);
   }
-  AttentionPlanner planner({4, 16, 1});
+  const AttentionPlanner planner = make_attention_planner({4, 16, 1});
   AttentionPlan plan;
-  planner.plan(batch, plan);
+  planner(batch, plan);
   EXPECT_LT(pages_read(plan), 4 * 512 + 64 * (2 + 2) + 1) << "the long span is read by four full blocks";
   EXPECT_EQ(slots_planned(plan, 128), slots_seen(batch, 16));
 }
@@ -212,15 +214,15 @@ TEST(AttentionPlan, FixedPlansDoNotDependOnOtherRows) {
     whole.positions.assign(whole.tokens.size(), 0);
     whole.kv_slots.assign(whole.tokens.size(), 0);
     whole.decode_tokens = whole.rows() / 2;
-    AttentionPlanner planner({4, 16, 500, true});
+    const AttentionPlanner planner = make_attention_planner({4, 16, 500, true});
     AttentionPlan plan, part_plan;
-    planner.plan(whole, plan);
+    planner(whole, plan);
     EXPECT_EQ(slots_planned(plan, static_cast<size_t>(whole.rows())), slots_seen(whole, 16));
     check_partials(plan);
     // The same rows in two steps, cut anywhere.
     const int32_t cut = std::uniform_int_distribution(1, whole.rows() - 1)(random);
     const auto [first, second] = split_batch(whole, cut);
-    planner.plan(second, part_plan);
+    planner(second, part_plan);
     for (int32_t row = cut; row < whole.rows(); ++row) {
       const auto alone = recipe(part_plan, row - cut), together = recipe(plan, row);
       ASSERT_EQ(alone.size(), together.size()) << "row " << row;

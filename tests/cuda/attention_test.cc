@@ -104,9 +104,10 @@ std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& la
                                     int32_t wanted, bool fixed, const std::vector<f16>& q,
                                     const std::vector<f16>& k, const std::vector<f16>& v,
                                     const Narrow* narrow) {
-  AttentionPlanner planner({layout.heads / layout.kv_heads, page_size, wanted, fixed});
+  const AttentionPlanner planner =
+      make_attention_planner({layout.heads / layout.kv_heads, page_size, wanted, fixed});
   AttentionPlan plan;
-  planner.plan(batch, plan);
+  planner(batch, plan);
   const auto items = send(plan.items);
   const auto rows = send(plan.rows);
   const auto pages = send(plan.pages);
@@ -329,7 +330,7 @@ TEST(Attention, KeepsSmallWeightsAndLongSums) {
   }
 }
 
-TEST(Attention, TakesEveryLengthOfARun) {
+TEST(Attention, TakesRunsOfEveryLength) {
   NEED_GPU();
   std::mt19937 random(13);
   for (int32_t rows : {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257}) {

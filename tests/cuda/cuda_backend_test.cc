@@ -8,8 +8,8 @@
 #include <map>
 
 #include "core/engine/engine.h"
-#include "core/engine/pick.h"
-#include "core/methods/builder.h"
+#include "core/engine/step_batch.h"
+#include "core/methods/method.h"
 #include "cpu/cpu_backend.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/base/devices.h"
@@ -184,7 +184,7 @@ TEST(CudaBackend, ConstrainedAnswersStayInTheirTrie) {
 }
 
 /// The second best, a watched token and its bias, in rows that are read four at a time and in others.
-TEST(CudaBackend, PicksKnowTheirRivals) {
+TEST(CudaBackend, PicksReportTheirRivals) {
   NEED_GPU();
   const auto trie = std::make_shared<AnswerTrie>(std::vector<Tokens>{{5, 6}, {5, 8, 9}, {11}, {20, 21}}, 0);
   for (const int32_t vocab : {61, 500, 9000})
@@ -210,7 +210,7 @@ TEST(CudaBackend, PicksKnowTheirRivals) {
       }
 }
 
-TEST(CudaBackend, ListsOfAllowedTokensMayBeLong) {
+TEST(CudaBackend, LongListsOfAllowedTokensAreObeyed) {
   NEED_GPU();
   const RandomModelShape shape{.vocab = 9001};
   const Model model = make_random_model(shape, 7);

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
-#include "core/engine/pick.h"
+#include "core/engine/step_batch.h"
 #include "cpu/cpu_backend.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/base/devices.h"
@@ -73,7 +73,7 @@ TEST(CudaChains, ChoosesAsTheDefinitionSays) {
 }
 
 /// More chains than rows of logits are held at once, and a vocabulary as large as they come.
-TEST(CudaChains, ManyChainsAndManyTokens) {
+TEST(CudaChains, ChoosesAmongManyChainsAndTokens) {
   NEED_GPU();
   for (const auto& [chains, vocab] : {std::pair{size_t{1100}, 4001}, {size_t{12}, 151936}}) {
     const Model model =

@@ -13,7 +13,7 @@
 #include "io/model/model_files.h"
 #include "tests/cuda/need_gpu.h"
 #include "tests/cuda/side_by_side.h"
-#include "tests/model/expect_refusal.h"
+#include "tests/errors.h"
 #include "tests/model/golden.h"
 #include "tests/random_model.h"
 
@@ -48,7 +48,7 @@ std::vector<Golden> all_goldens() {
     if (!entry.is_directory() || entry.path().filename() == "quantized") continue;  // layers, no model
     const std::string name = entry.path().filename().string(), folder = golden(name);
     if (fs::exists(folder + "/adapter_config.json")) {
-      std::string base = read_file(folder + "/base.txt");
+      std::string base = read_text(folder + "/base.txt");
       base.erase(base.find_last_not_of(" \n") + 1);
       found.push_back({name, golden(base), folder, folder});
       if (const std::string twin = golden(base + "_gguf/model.gguf"); fs::exists(twin))
@@ -109,8 +109,8 @@ LogitErrors compare_goldens(const MakeBackend& make_tried, std::span<const Layou
   for (const Golden& one : all_goldens()) {
     SCOPED_TRACE(one.name);
     const Model model = load_model(one.model, one.adapter);
-    const auto expected = nlohmann::json::parse(read_file(one.expected + "/expected.json"));
-    const std::vector<float> want = floats_of(read_file(one.expected + "/expected.f32"));
+    const auto expected = nlohmann::json::parse(read_text(one.expected + "/expected.json"));
+    const std::vector<float> want = floats_of(read_text(one.expected + "/expected.f32"));
     Tokens tokens = expected["tokens"].get<Tokens>();
     const auto vocab = static_cast<size_t>(model.config.vocab);
     if (want.empty() || want.size() != tokens.size() * vocab) {

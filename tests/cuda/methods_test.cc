@@ -5,7 +5,7 @@
 #include <map>
 
 #include "core/engine/engine.h"
-#include "core/methods/builder.h"
+#include "core/methods/method.h"
 #include "cpu/cpu_backend.h"
 #include "cuda/base/devices.h"
 #include "cuda/cuda_backend.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/engine/backend.h"
-#include "core/engine/pick.h"
+#include "core/engine/step_batch.h"
 
 namespace sheaf::test {
 

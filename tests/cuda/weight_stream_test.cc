@@ -26,7 +26,7 @@ namespace {
 /// Matrices of random blocks and room for what is sent.
 class Weights {
  public:
-  void add(DType dtype, int64_t rows, int64_t cols, WeightForm form, int32_t rope_head_dim = 0,
+  void add(DType dtype, int64_t rows, int64_t cols, Precision form, int32_t rope_head_dim = 0,
            int32_t rank = 0) {
     Matrix& matrix = matrices_.emplace_back();
     matrix.name = "matrix " + std::to_string(matrices_.size());
@@ -55,14 +55,14 @@ class Weights {
   void add_every_kind() {
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0, DType::q4_1,
                               DType::q5_0, DType::q4_k, DType::q5_k, DType::q6_k}) {
-      add(dtype, 37, 256, WeightForm::rounded);
-      add(dtype, 48, 256, WeightForm::rounded, 16);
-      add(dtype, 48, 256, WeightForm::rounded, 8, 3);
-      add(dtype, 20, 512, WeightForm::rounded, 0, 4);
-      add(dtype, 1, 768, WeightForm::exact);
+      add(dtype, 37, 256, Precision::bf16);
+      add(dtype, 48, 256, Precision::bf16, 16);
+      add(dtype, 48, 256, Precision::bf16, 8, 3);
+      add(dtype, 20, 512, Precision::bf16, 0, 4);
+      add(dtype, 1, 768, Precision::f32);
     }
-    add(DType::f32, 5, 3, WeightForm::rounded);
-    add(DType::f32, 1, 1, WeightForm::exact);
+    add(DType::f32, 5, 3, Precision::bf16);
+    add(DType::f32, 1, 1, Precision::f32);
   }
 
   /// Everything is where it belongs, as Matrix::read gives it and CUDA's own function rounds it.
@@ -71,7 +71,7 @@ class Weights {
       const std::vector<float> right = wholes[m].matrix->read_all();
       const std::byte* got = received_[m].data();
       for (size_t i = 0; i < right.size(); ++i) {
-        if (wholes[m].form == WeightForm::exact) {
+        if (wholes[m].form == Precision::f32) {
           ASSERT_EQ(std::memcmp(got + 4 * i, &right[i], 4), 0) << matrices_[m].name << " value " << i;
         } else {
           const __nv_bfloat16 value = __float2bfloat16(right[i]);
@@ -172,10 +172,10 @@ TEST(WeightStream, SlicesCoverEveryRowOnceInFileOrder) {
 
 TEST(WeightStream, ARowLargerThanABufferGetsALargerBuffer) {
   Weights weights;
-  weights.add(DType::bf16, 3, 64, WeightForm::rounded);
+  weights.add(DType::bf16, 3, 64, Precision::bf16);
   const int64_t usual = ring_buffer_bytes(weights.wholes);
   EXPECT_THROW(cut_to_slices(weights.wholes, 127), Error);
-  weights.add(DType::bf16, 2, usual, WeightForm::rounded);
+  weights.add(DType::bf16, 2, usual, Precision::bf16);
   const int64_t larger = ring_buffer_bytes(weights.wholes);
   EXPECT_EQ(larger, 2 * usual);
   Memory memory(2, larger);
@@ -187,7 +187,7 @@ TEST(WeightStream, ARowLargerThanABufferGetsALargerBuffer) {
 
 TEST(WeightStream, BuffersAreTakenInTheOrderTheyWereSent) {
   Weights weights;
-  weights.add(DType::bf16, 64, 256, WeightForm::rounded);
+  weights.add(DType::bf16, 64, 256, Precision::bf16);
   Memory memory(4, 512);
   LateSink sink(4);
   stream_weights(cut_to_slices(weights.wholes, 512), memory.ring, 1, sink);
@@ -280,7 +280,7 @@ TEST(WeightStream, AFileCutShortReachesTheCallerByName) {
     matrix.cols = cols;
     matrix.data = static_cast<const std::byte*>(mapped);
     std::vector<std::byte> out(static_cast<size_t>(bytes));
-    const std::vector<WeightSlice> whole{{&matrix, 0, rows, WeightForm::rounded, out.data()}};
+    const std::vector<WeightSlice> whole{{&matrix, 0, rows, Precision::bf16, out.data()}};
     Memory memory(4, 1 << 16);
     LateSink sink(4);
     try {
@@ -307,8 +307,7 @@ TEST(WeightStream, AWeightThatIsNotFiniteReachesTheCallerByName) {
   matrix.data = reinterpret_cast<const std::byte*>(values.data());
   std::vector<std::byte> out(values.size() * 4);
   std::vector<float> scales(256);
-  for (const WeightForm form :
-       {WeightForm::rounded, WeightForm::exact, WeightForm::narrow, WeightForm::stored}) {
+  for (const Precision form : {Precision::bf16, Precision::f32, Precision::fp8, Precision::automatic}) {
     const std::vector<WeightSlice> whole{{&matrix, 0, 256, form, out.data(), scales.data()}};
     Memory memory(4, 1 << 12);
     LateSink sink(4);

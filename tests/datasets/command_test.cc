@@ -1,4 +1,5 @@
 // `sheaf convert` as a person calls it.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/app/program.h"
@@ -9,11 +10,10 @@ namespace {
 
 using nlohmann::json;
 using test::run_sheaf;
-using test::Scratch;
 
-TEST(ConvertCommand, SaysWhatItWrote) {
-  const Scratch scratch;
-  const std::string in = scratch.write("dev.json", sample("squad").text), out = scratch.file("c.parquet");
+TEST(ConvertCommand, PrintsWhatItWrote) {
+  const TempFolder scratch;
+  const std::string in = scratch.write("dev.json", sample("squad").text), out = scratch.path("c.parquet");
   const auto ran = run_sheaf(scratch, "convert squad " + in + " " + out);
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(ran.out, "2 contexts with 3 questions, 1 of them unanswerable, in " + out + "\n");
@@ -23,27 +23,27 @@ TEST(ConvertCommand, SaysWhatItWrote) {
 }
 
 TEST(ConvertCommand, BrokenEntriesAreExitCodeOneAndNamed) {
-  const Scratch scratch;
+  const TempFolder scratch;
   const std::string in = scratch.write("m.jsonl", sample("musique").text + "{\"id\": 1}\n");
-  const auto ran = run_sheaf(scratch, "convert musique " + in + " " + scratch.file("c.jsonl"));
+  const auto ran = run_sheaf(scratch, "convert musique " + in + " " + scratch.path("c.jsonl"));
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_EQ(ran.err, in + ":3: no \"paragraphs\"\n");
   EXPECT_NE(ran.out.find("; left out 1 broken entry"), std::string::npos) << ran.out;
 }
 
-TEST(ConvertCommand, ABookIsNoDataset) {
-  const Scratch scratch;
+TEST(ConvertCommand, ABookIsNotTakenForADataset) {
+  const TempFolder scratch;
   const std::string squad = scratch.write("dev.json", sample("squad").text);
   const auto ran =
-      run_sheaf(scratch, "convert needle " + squad + " " + scratch.file("c.jsonl") + " --length 3");
+      run_sheaf(scratch, "convert needle " + squad + " " + scratch.path("c.jsonl") + " --length 3");
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_NE(ran.err.find("looks like squad; needle needs a book as plain text"), std::string::npos)
       << ran.err;
 }
 
 TEST(ConvertCommand, AnotherFormatIsNamedAndNothingIsWritten) {
-  const Scratch scratch;
-  const std::string squad = scratch.write("dev.json", sample("squad").text), out = scratch.file("c.jsonl");
+  const TempFolder scratch;
+  const std::string squad = scratch.write("dev.json", sample("squad").text), out = scratch.path("c.jsonl");
   const auto ran = run_sheaf(scratch, "convert quac " + squad + " " + out);
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_EQ(ran.err,
@@ -59,12 +59,12 @@ TEST(ConvertCommand, AnotherFormatIsNamedAndNothingIsWritten) {
 }
 
 TEST(ConvertCommand, MistakesAreExitCodeTwo) {
-  const Scratch scratch;
-  const std::string in = scratch.write("dev.json", sample("squad").text), out = scratch.file("c.jsonl");
+  const TempFolder scratch;
+  const std::string in = scratch.write("dev.json", sample("squad").text), out = scratch.path("c.jsonl");
   for (const std::string& arguments :
-       {"squad " + in + " " + scratch.file("c.txt"), "squad " + in + " " + out + " --turns 1",
+       {"squad " + in + " " + scratch.path("c.txt"), "squad " + in + " " + out + " --turns 1",
         "drop " + in + " " + out, "squad missing.json " + out, "squat " + in + " " + out,
-        "needle " + in + " " + out, "squad " + in + " " + out + " --schema " + scratch.file("s.yaml")}) {
+        "needle " + in + " " + out, "squad " + in + " " + out + " --schema " + scratch.path("s.yaml")}) {
     const auto ran = run_sheaf(scratch, "convert " + arguments);
     EXPECT_EQ(ran.exit_code, 2) << arguments << ran.out;
     EXPECT_FALSE(ran.err.empty()) << arguments;
@@ -73,7 +73,7 @@ TEST(ConvertCommand, MistakesAreExitCodeTwo) {
 }
 
 TEST(DatasetJob, ShardsOfADatasetJoinToTheWholeRun) {
-  const Scratch scratch;
+  const TempFolder scratch;
   std::string lines;
   for (int i = 0; i < 9; ++i)
     lines +=
@@ -88,26 +88,25 @@ TEST(DatasetJob, ShardsOfADatasetJoinToTheWholeRun) {
                       ", format: musique}\ntask: {kind: ask}\nmethod: {name: ippd, max_value_tokens: 4}\n"
                       "engine: {window: 2}\n"
                       "output: {path: " +
-                      scratch.file("whole") + "}\n");
+                      scratch.path("whole") + "}\n");
   const auto whole = run_sheaf(scratch, "run -q --device cpu " + job);
   ASSERT_EQ(whole.exit_code, 1) << whole.err;
   for (const std::string shard : {"0", "1", "2"}) {
     const auto ran = run_sheaf(scratch, "run -q --device cpu " + job + " --shard " + shard +
-                                            "/3 --set output.path=" + scratch.file("shard" + shard));
+                                            "/3 --set output.path=" + scratch.path("shard" + shard));
     EXPECT_LE(ran.exit_code, 1) << ran.err;
   }
-  const auto merged = run_sheaf(scratch, "merge " + scratch.file("merged") + " " + scratch.file("shard0") +
-                                             " " + scratch.file("shard1") + " " + scratch.file("shard2"));
+  const auto merged = run_sheaf(scratch, "merge " + scratch.path("merged") + " " + scratch.path("shard0") +
+                                             " " + scratch.path("shard1") + " " + scratch.path("shard2"));
   ASSERT_EQ(merged.exit_code, 1) << merged.err;
-  const std::string rows = test::read_text(scratch.file("whole/rows-00000.jsonl"));
+  const std::string rows = read_text(scratch.path("whole/rows-00000.jsonl"));
   EXPECT_EQ(test::read_json_lines(rows).size(), 8u);
   std::string joined;
-  for (int file = 0; std::filesystem::exists(scratch.file(fmt::format("merged/rows-0000{}.jsonl", file)));
+  for (int file = 0; std::filesystem::exists(scratch.path(fmt::format("merged/rows-0000{}.jsonl", file)));
        ++file)
-    joined += test::read_text(scratch.file(fmt::format("merged/rows-0000{}.jsonl", file)));
+    joined += read_text(scratch.path(fmt::format("merged/rows-0000{}.jsonl", file)));
   EXPECT_EQ(joined, rows);
-  EXPECT_EQ(test::read_text(scratch.file("merged/rejects.jsonl")),
-            test::read_text(scratch.file("whole/rejects.jsonl")));
+  EXPECT_EQ(read_text(scratch.path("merged/rejects.jsonl")), read_text(scratch.path("whole/rejects.jsonl")));
 }
 
 }  // namespace

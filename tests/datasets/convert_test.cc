@@ -9,6 +9,7 @@
 #include "io/datasets/needle.h"
 #include "io/files/schema_file.h"
 #include "tests/datasets/samples.h"
+#include "tests/errors.h"
 
 namespace sheaf {
 namespace {
@@ -43,7 +44,7 @@ TEST(Convert, GoldAnswersAreTheSameFromTheDatasetAndFromTheCorpus) {
   }
 }
 
-TEST(Convert, GoldSaysWhatCannotBeAnswered) {
+TEST(Convert, GoldMarksUnanswerableQuestions) {
   const TempFolder folder;
   const auto squad = read_gold("squad", write_sample(folder, sample("squad")));
   ASSERT_EQ(squad.size(), 3u);
@@ -59,7 +60,7 @@ TEST(Convert, GoldSaysWhatCannotBeAnswered) {
   EXPECT_EQ(products[1].extra, json({{"category", "Tea"}, {"gold", {{"Brand", {"n/a", "Acme"}}}}}));
 }
 
-TEST(Convert, GoldOfPlainLinesAndOfTheSampleCorpora) {
+TEST(Convert, GoldIsReadFromPlainLinesAndTheSampleCorpora) {
   const TempFolder folder;
   const auto plain =
       read_gold("auto", folder.write("g.jsonl", "{\"id\": 7, \"answers\": [\"a\", \"b\"]}\n\n"));
@@ -103,7 +104,7 @@ TEST(Convert, TheCorpusIsReadAsAJobWould) {
   }
 }
 
-TEST(Convert, BrokenEntriesAreToldAndLimited) {
+TEST(Convert, BrokenEntriesAreListedUpToALimit) {
   const TempFolder folder;
   const std::string path = folder.write("m.jsonl", "{\n" + sample("musique").text);
   std::vector<int64_t> places;
@@ -120,7 +121,7 @@ TEST(Convert, BrokenEntriesAreToldAndLimited) {
             std::string::npos);
 }
 
-TEST(Convert, TheSchemaNamesWhatWasFound) {
+TEST(Convert, TheSchemaListsTheAttributesFound) {
   const TempFolder folder;
   ConvertSettings settings;
   settings.schema = folder.path("schemas/s.yaml");
@@ -178,7 +179,7 @@ TEST(Needle, EveryQuestionsFactStandsInItsDocument) {
   EXPECT_NE(make_needles(book(), "book.txt", options), rows);
 }
 
-TEST(Needle, DogsOnlyAndLengthsInAnotherMeasure) {
+TEST(Needle, FactsAndTheUnitOfLengthCanBeChosen) {
   NeedleOptions options;
   options.count = 1;
   options.questions = 256;

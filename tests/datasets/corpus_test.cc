@@ -6,6 +6,7 @@
 #include "io/files/job_file.h"
 #include "io/files/schema_file.h"
 #include "tests/datasets/samples.h"
+#include "tests/errors.h"
 
 namespace sheaf {
 namespace {
@@ -50,7 +51,7 @@ TEST(DatasetCorpus, MultipleChoiceHasItsOptions) {
             (std::vector<std::string>{"dry", "hot", "wet", "windy"}));
 }
 
-TEST(DatasetCorpus, ProductsHaveTheirNumberForAnId) {
+TEST(DatasetCorpus, ProductsHaveTheirNumberAsId) {
   const TempFolder folder;
   Job job;
   job.file = "job.yaml";

@@ -1,5 +1,5 @@
 // Every reader on damaged files: cut, flipped, keys dropped, words that parsers find interesting.
-#include "tests/io/fuzz.h"
+#include "tests/fuzz.h"
 
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ TEST_P(DatasetFuzz, NeverCrashesAndTellsEveryEntry) {
 }
 
 /// What the page of `sheaf review` downloads.
-TEST(GoldFuzz, ReviewedValues) {
+TEST(GoldFuzz, ReviewedValuesAreReadOrRefused) {
   const std::string lines =
       R"({"id": "a", "category": "Tea", "document": "Oak tea", "gold": {"Brand": "Oak", "Size": null, "Notes": ["x"]}}
 {"id": 18446744073709551615, "category": "Tea", "document": "", "gold": {}, "wrong": {"Brand": ["Elm"], "Size": [null]}}

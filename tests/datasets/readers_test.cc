@@ -2,6 +2,7 @@
 
 #include "io/datasets/dataset.h"
 #include "tests/datasets/samples.h"
+#include "tests/errors.h"
 
 namespace sheaf {
 namespace {
@@ -27,7 +28,7 @@ ordered_json cells_of(const std::string& format, const DatasetOptions& options =
   return cells;
 }
 
-TEST(Readers, Squad) {
+TEST(Readers, ReadsSquad) {
   EXPECT_EQ(cells_of("squad"), ordered_json::parse(R"([
     {"id": "Mills/0", "context": "The mill of Arn was built in 1802.", "questions": [
       {"id": "q1", "question": "When was it built?", "answers": ["1802", "in 1802"]},
@@ -36,7 +37,7 @@ TEST(Readers, Squad) {
       {"id": "q3", "question": "What does it grind?", "answers": ["rye"]}]}])"));
 }
 
-TEST(Readers, Race) {
+TEST(Readers, ReadsRace) {
   EXPECT_EQ(cells_of("race"), ordered_json::parse(R"([
     {"id": "high7.txt", "context": "Mia walks to school. It rains.", "questions": [
       {"id": "high7.txt/0", "question": "How does Mia go to school?",
@@ -45,7 +46,7 @@ TEST(Readers, Race) {
        "answers": ["C"], "extra": {"level": "high"}}]}])"));
 }
 
-TEST(Readers, NarrativeQaTakesTheQuestionsOfASplit) {
+TEST(Readers, ReadsTheQuestionsOfANarrativeQaSplit) {
   EXPECT_EQ(cells_of("narrativeqa"), ordered_json::parse(R"([
     {"id": "s2", "context": "The \"Gull\", a boat, sinks.", "questions": [
       {"id": "s2/0", "question": "What sinks, in the end?", "answers": ["The \"Gull\"", "A boat"]},
@@ -94,7 +95,7 @@ TEST(Readers, DropSaysNumbersSpansAndDatesInWords) {
   EXPECT_EQ(questions[0]["extra"]["answers"].size(), 2u);
 }
 
-TEST(Readers, DocumentsWithAQuestion) {
+TEST(Readers, ReadsHotpotQaAndMusiqueDocuments) {
   EXPECT_EQ(cells_of("hotpotqa"), ordered_json::parse(R"([
     {"id": "h1", "context": "Bridge\nThe bridge is in Oss. It is old.\n\nOss\nOss is a town.",
      "documents": ["Bridge\nThe bridge is in Oss. It is old.", "Oss\nOss is a town."],
@@ -155,7 +156,7 @@ TEST(Readers, ARaceFileThatCannotBeReadIsOneBrokenEntry) {
   EXPECT_EQ(rows[2].error, "the answer to question 1 is not the letter of an option");
 }
 
-TEST(Readers, NarrativeQaTellsWhatDoesNotFitTogether) {
+TEST(Readers, NarrativeQaFilesThatDoNotFitTogetherAreReported) {
   const TempFolder folder;
   folder.write("qaps.csv",
                "document_id,set,question,answer1,answer2\nmissing,test,q,a,b\ns2,test,q,a\ns2,test,q,a,b\n"

@@ -5,12 +5,12 @@
 #include "io/base/file_layer.h"
 #include "io/corpus/corpus.h"
 #include "io/datasets/convert.h"
-#include "io/datasets/entry.h"
 #include "io/datasets/gold.h"
 #include "io/datasets/needle.h"
+#include "io/datasets/readers.h"
 #include "io/files/metric_items.h"
 #include "io/files/schema_file.h"
-#include "tests/io/temp_folder.h"
+#include "tests/files.h"
 #include "tests/skip.h"
 
 namespace sheaf {
@@ -32,17 +32,17 @@ Counts convert_all(const std::string& format, const std::string& path) {
   return {done.rows, done.questions, done.unanswerable};
 }
 
-TEST(RealData, Squad) {
+TEST(RealData, SquadHasItsKnownCounts) {
   NEED_SHARED("../shared/datasets/squad2/dev-v2.0.json");
   EXPECT_EQ(convert_all("squad", "../shared/datasets/squad2/dev-v2.0.json"), (Counts{1204, 11873, 5945}));
 }
 
-TEST(RealData, Race) {
+TEST(RealData, RaceHasItsKnownCounts) {
   NEED_SHARED("../shared/datasets/race/test");
   EXPECT_EQ(convert_all("race", "../shared/datasets/race/test"), (Counts{1407, 4934, 0}));
 }
 
-TEST(RealData, DocumentsWithAQuestion) {
+TEST(RealData, HotpotQaAndMusiqueHaveTheirKnownCounts) {
   NEED_SHARED("../shared/datasets/hotpotqa/hotpot-200.jsonl");
   EXPECT_EQ(convert_all("hotpotqa", "../shared/datasets/hotpotqa/hotpot-200.jsonl"), (Counts{200, 200, 0}));
   NEED_SHARED("../shared/datasets/musique/musique-200.jsonl");
@@ -95,7 +95,7 @@ TEST(RealData, GoldAnswersScoreFull) {
   }
 }
 
-TEST(RealData, NeedlesInWarAndPeace) {
+TEST(RealData, NeedlesArePlacedInWarAndPeace) {
   NEED_SHARED("../shared/datasets/books/war_and_peace.txt");
   NeedleOptions options;
   options.count = 1;
@@ -112,7 +112,7 @@ TEST(RealData, NeedlesInWarAndPeace) {
   EXPECT_EQ(facts, 261u) << "Hydragen, appendix D.3: 256 questions and five examples";
 }
 
-TEST(RealData, TheSchemasOfTheProductsKnowEveryAttribute) {
+TEST(RealData, ShippedSchemasHoldEveryAttributeOfTheProducts) {
   const std::vector<std::pair<std::string, int64_t>> files = {
       {"oa-mine/test", 491}, {"oa-mine/train", 1452}, {"ae-110k/test", 524}, {"ae-110k/train", 1568}};
   for (const auto& [name, rows] : files) {

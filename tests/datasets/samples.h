@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/io/temp_folder.h"
+#include "tests/files.h"
 
 namespace sheaf {
 

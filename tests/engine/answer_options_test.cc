@@ -1,8 +1,7 @@
 // Of several options the likeliest as a whole is taken, whatever else runs beside it.
-#include "core/engine/answer_options.h"
-
 #include <gtest/gtest.h>
 
+#include "core/engine/answer.h"
 #include "cpu/cpu_backend.h"
 #include "tests/engine/decode.h"
 #include "tests/engine/delayed_backend.h"
@@ -19,7 +18,7 @@ std::vector<Tokens> random_options(uint32_t seed) {
   for (int i = 0; i < 5; ++i) {
     Tokens option{40};  // as the quote of a JSON text: most options start alike
     if (i == 4) option.clear();
-    append(option, test::random_tokens(random, 4, 30));
+    append(option, test::random_part(random, 4, 30));
     options.push_back(std::move(option));
   }
   return options;
@@ -32,8 +31,7 @@ std::vector<RecordParts> make_records(uint32_t seed, const std::vector<Tokens>& 
     for (size_t q = 0; q < kQuestions; ++q) {
       QuestionParts& question = record.own_questions[q];
       if (q == 1) continue;  // a free answer between them
-      for (const Tokens& option : options)
-        question.options.push_back(std::make_shared<AnswerTrie>(std::vector<Tokens>{option}, -1));
+      question.allowed = std::make_shared<AnswerTrie>(options, -1, true);
     }
   return records;
 }
@@ -66,10 +64,9 @@ test::Answers score_all(Backend& backend, const std::vector<RecordParts>& record
     std::vector<RecordParts> alone = records;
     for (RecordParts& record : alone)
       for (QuestionParts& question : record.own_questions) {
-        if (question.options.empty()) continue;
-        question.options.clear();
+        if (!question.allowed) continue;
         question.allowed = std::make_shared<AnswerTrie>(std::vector<Tokens>{option}, -1);
-        question.max_tokens = question.allowed->longest();
+        question.max_tokens = question.list()->longest();
       }
     std::vector<Stack> stacks;
     build_separate(alone, stacks);
@@ -82,7 +79,7 @@ test::Answers score_all(Backend& backend, const std::vector<RecordParts>& record
   return best;
 }
 
-TEST(Options, TheLikeliestIsTaken) {
+TEST(AnswerOptions, TheLikeliestIsTaken) {
   for (uint32_t seed = 0; seed < 12; ++seed) {
     const Model model = test::make_random_model({}, seed);
     const auto options = random_options(seed);
@@ -106,7 +103,7 @@ TEST(Options, TheLikeliestIsTaken) {
   }
 }
 
-TEST(Options, ThoseThatCannotWinAreDropped) {
+TEST(AnswerOptions, OptionsThatCannotWinAreDropped) {
   const Model model = test::make_random_model({}, 3);
   const auto records = make_records(3, random_options(3));
   const auto backend = make_reference_backend(model);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/engine/engine.h"
-#include "core/methods/builder.h"
+#include "core/methods/method.h"
 #include "cpu/cpu_backend.h"
 #include "tests/random_parts.h"
 
@@ -117,9 +117,9 @@ inline std::vector<Stack> long_stacks(uint32_t seed, int kind) {
 }
 
 using MakeBackend = std::unique_ptr<Backend> (*)(const Model&);
-template <CpuPrecision Precision>
+template <Precision Computed>
 std::unique_ptr<Backend> quick(const Model& model) {
-  return make_quick_backend(model, 2, Precision);
+  return make_quick_backend(model, 2, Computed);
 }
 
 /// Pages of 4 that hold the largest of the stacks and little more.

@@ -41,7 +41,7 @@ TEST(Draft, EveryMethodGivesTheSameAnswers) {
       const std::string what = fmt::format("seed {}, kind {}", seed, kind);
       const auto backend = make_quick_backend(model, 2), same = make_quick_backend(model, 2),
                  other = make_quick_backend(make_random_model({.layers = 1}, seed), 1),
-                 coarse = make_quick_backend(model, 2, CpuPrecision::int8);
+                 coarse = make_quick_backend(model, 2, Precision::int8);
       equal += same_with_draft(*backend, *same, {.tokens_per_step = 64}, options, stacks, what + ", equal");
       smaller += same_with_draft(*backend, *other, {.tokens_per_step = 7, .pages = 12}, options, stacks,
                                  what + ", smaller", 3);
@@ -56,7 +56,7 @@ TEST(Draft, EveryMethodGivesTheSameAnswers) {
   EXPECT_LT(smaller.accepted_tokens, smaller.proposed_tokens / 4);
 }
 
-TEST(Draft, ItselfIsAlwaysRightWhereGreedy) {
+TEST(Draft, TheModelAsItsOwnDraftIsAlwaysRight) {
   for (const int kind : {0, 2, 7}) {
     const Model model = make_random_model({}, 5);
     const auto backend = make_quick_backend(model, 2), same = make_quick_backend(model, 1);
@@ -163,13 +163,14 @@ TEST(DraftPay, RoundsTakeWhatWasMeasured) {
   EXPECT_DOUBLE_EQ(pay.round_seconds(4, 0.01), 0.003);
 }
 
-class Asking : public testing::Test {
+class DraftQuestions : public testing::Test {
  protected:
-  Asking() { stack_.slots[0].max_tokens = 100; }
+  DraftQuestions() { stack_.slots[0].max_tokens = 100; }
   /// How many tokens the draft proposes for one answer where steps of 1 and of 64 tokens take so long.
   size_t proposed(double one, double many) {
     const StopRules rules(100, {3, 7});
-    Speculator speculator({.draft = &draft_}, rules, 0.001);
+    EngineStats stats;
+    Speculator speculator({.draft = &draft_}, rules, stats, 0.001);
     speculator.count_step(1, one);
     speculator.count_step(64, many);
     speculator.count_step(16, one + (many - one) * 15 / 63);
@@ -186,7 +187,7 @@ class Asking : public testing::Test {
   Stack stack_ = std::move(test::random_stacks(5, 0)[0]);
 };
 
-TEST_F(Asking, TheDraftIsAskedOnlyWhereFurtherTokensCostLittle) {
+TEST_F(DraftQuestions, TheDraftIsAskedOnlyWhereFurtherTokensCostLittle) {
   EXPECT_GT(proposed(10, 10.1), 0u);
   const int64_t before = draft_.tokens();
   EXPECT_EQ(proposed(10, 640), 0u);

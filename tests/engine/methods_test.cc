@@ -5,13 +5,13 @@
 #include <map>
 
 #include "core/engine/engine.h"
-#include "core/methods/builder.h"
-#include "core/segments/mask.h"
+#include "core/methods/method.h"
 #include "cpu/cpu_backend.h"
+#include "tests/dense_model.h"
 #include "tests/engine/decode.h"
-#include "tests/engine/dense_model.h"
 #include "tests/random_model.h"
 #include "tests/random_parts.h"
+#include "tests/segments/mask.h"
 
 namespace sheaf {
 namespace {
@@ -105,8 +105,8 @@ std::string backend_name(const testing::TestParamInfo<MakeBackend>& param) {
   return kNames[param.index];
 }
 INSTANTIATE_TEST_SUITE_P(Cpu, Exact,
-                         testing::Values(&make_reference_backend, &quick<CpuPrecision::f32>,
-                                         &quick<CpuPrecision::int16>, &quick<CpuPrecision::int8>),
+                         testing::Values(&make_reference_backend, &quick<Precision::f32>,
+                                         &quick<Precision::int16>, &quick<Precision::int8>),
                          backend_name);
 
 /// Greedy decoding of a stack by the dense model, step by step as HPD's algorithm 1: every open value gets
@@ -125,10 +125,11 @@ std::vector<Tokens> decode_dense(const Model& model, const Stack& stack, const T
     for (size_t s = 0; s < stack.slots.size(); ++s)
       if (stack.slots[s].prompt == static_cast<SegmentId>(i)) last[s] = tokens.size() - 1;
   }
+  const test::DenseModel dense(model);
   std::vector<Tokens> answers(stack.slots.size());
   std::vector<bool> open(stack.slots.size(), true);
   while (std::find(open.begin(), open.end(), true) != open.end()) {
-    const auto logits = test::dense_forward(model, tokens, positions, dense_mask(stack, places));
+    const auto logits = dense.run(tokens, positions, dense_mask(stack, places));
     for (size_t s = 0; s < stack.slots.size(); ++s) {
       if (!open[s]) continue;
       const auto& row = logits[last[s]];
@@ -154,7 +155,7 @@ std::vector<Tokens> decode_dense(const Model& model, const Stack& stack, const T
   return answers;
 }
 
-TEST(HpdPositional, EqualsADenseMaskTransformer) {
+TEST(HpdPositional, EqualsATransformerWithADenseMask) {
   int64_t tokens = 0, differ_from_tree = 0;
   for (uint32_t seed = 0; seed < 12; ++seed) {
     const bool joint = seed % 2 == 0;
@@ -184,7 +185,7 @@ TEST(HpdPositional, EqualsADenseMaskTransformer) {
   EXPECT_GT(differ_from_tree, 20) << "values that see other values should differ from independent ones";
 }
 
-TEST(Ape, EqualsADenseMaskTransformer) {
+TEST(Ape, EqualsATransformerWithADenseMask) {
   int64_t tokens = 0;
   for (uint32_t seed = 0; seed < 8; ++seed) {
     const Model model = make_random_model({}, 200 + seed);
@@ -243,7 +244,7 @@ TEST(Engine, RefusesAStackLargerThanThePool) {
   EXPECT_FALSE(engine.fits(stacks[0]));
 }
 
-TEST(Engine, HoldsNoMorePromptsThanAllowed) {
+TEST(Engine, RunsNoMorePromptsAtOnceThanAllowed) {
   const Model model = make_random_model({}, 2);
   for (const int kind : {0, 2}) {
     const auto stacks = test::random_stacks(2, kind);

@@ -45,7 +45,7 @@ TEST(Overlap, NeverChangesAnAnswer) {
   EXPECT_GT(overlapped, started / 4) << "steps hardly ever ran side by side";
 }
 
-TEST(Overlap, StartsNoThinStep) {
+TEST(Overlap, AStepLessThanHalfFullWaits) {
   // The prompt takes two steps, so its slots start at different times. Decoding is thin then: both lots join
   // rather than take turns.
   const Model model = make_random_model({}, 4);

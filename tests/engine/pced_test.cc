@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/methods/builder.h"
+#include "core/methods/method.h"
 #include "cpu/cpu_backend.h"
+#include "tests/dense_model.h"
 #include "tests/engine/decode.h"
-#include "tests/engine/dense_model.h"
 #include "tests/random_model.h"
 
 namespace sheaf {
@@ -16,17 +16,6 @@ namespace {
 using test::Answers, test::decode, test::expect_same;
 using test::make_random_records, test::make_random_model;
 using Logits = std::vector<double>;
-
-/// The logits after the last token of a prompt, recomputed from scratch.
-Logits last_logits(const Model& model, const Tokens& tokens) {
-  std::vector<int32_t> positions;
-  std::vector<uint8_t> mask;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    positions.push_back(static_cast<int32_t>(i));
-    for (size_t j = 0; j < tokens.size(); ++j) mask.push_back(j <= i);
-  }
-  return test::dense_forward(model, tokens, positions, mask).back();
-}
 
 Logits softmax(const Logits& logits) {
   Logits out;
@@ -52,7 +41,8 @@ Logits contrasted(const Logits& chain, const Logits& amateur, double contrast) {
 }
 
 /// One answer by equations 2 and 3, or by a mixture or product of the chains' probabilities.
-Tokens decode_by_hand(const Model& model, const RecordParts& record, size_t q, const Job::Method& method) {
+Tokens decode_by_hand(const test::DenseModel& model, const RecordParts& record, size_t q,
+                      const Job::Method& method) {
   std::vector<Tokens> prompts;
   for (size_t k = 0; k <= record.documents.size(); ++k) {
     Tokens& prompt = prompts.emplace_back(record.bin->instruction);
@@ -67,7 +57,7 @@ Tokens decode_by_hand(const Model& model, const RecordParts& record, size_t q, c
   Tokens answer;
   while (true) {
     std::vector<Logits> logits;
-    for (const Tokens& prompt : prompts) logits.push_back(last_logits(model, prompt));
+    for (const Tokens& prompt : prompts) logits.push_back(model.run_causal(prompt));
     if (answer.empty() && contrast < 0) {
       contrast = 0;
       for (size_t k = 1; k < logits.size(); ++k)
@@ -108,10 +98,11 @@ Answers run(Backend& backend, const std::vector<RecordParts>& records, const Job
   return decode(backend, std::move(stacks), options, stats);
 }
 
-TEST(Pced, IsThePapersEquations) {
+TEST(Pced, EqualsThePapersEquations) {
   int64_t tokens = 0, differ = 0;
   for (uint32_t seed = 0; seed < 9; ++seed) {
     const Model model = make_random_model({}, 300 + seed);
+    const test::DenseModel dense(model);
     const auto records = random_chain_rows(seed, 4);
     Job::Method method;
     method.contrast = std::vector{-1.0f, 0.0f, 0.7f}[seed % 3];
@@ -121,7 +112,7 @@ TEST(Pced, IsThePapersEquations) {
     const Answers first = run(*reference, records, method, true, {.tokens_per_step = 64, .pages = 500});
     for (size_t i = 0; i < records.size(); ++i)
       for (size_t q = 0; q < 2; ++q) {
-        const Tokens wanted = decode_by_hand(model, records[i], q, method);
+        const Tokens wanted = decode_by_hand(dense, records[i], q, method);
         EXPECT_EQ(first.at({static_cast<int32_t>(i), static_cast<int32_t>(q)}).tokens, wanted)
             << "seed " << seed << ", record " << i << ", question " << q;
         tokens += static_cast<int64_t>(wanted.size());

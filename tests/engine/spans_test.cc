@@ -3,8 +3,7 @@
 
 #include "core/methods/method.h"
 #include "core/plan/planner.h"
-#include "core/segments/answer_trie.h"
-#include "core/segments/late_answers.h"
+#include "core/segments/allowed_answers.h"
 #include "core/task/record_row.h"
 #include "cpu/cpu_backend.h"
 #include "tests/engine/decode.h"
@@ -110,7 +109,7 @@ TEST(Spans, AreTheSameInEveryPacking) {
   EXPECT_GT(copied, 100);
 }
 
-TEST(Spans, OfEveryMethod) {
+TEST(Spans, EveryMethodCopiesFromTheDocument) {
   int copied = 0;
   for (uint32_t seed = 10; seed < 14; ++seed) {
     for (const ValueSight values : {ValueSight::independent, ValueSight::positional})
@@ -193,7 +192,7 @@ struct Splitting {
   void check_parts() const {
     ASSERT_TRUE(plan.refused.empty()) << plan.refused[0].second;
     const std::vector<Slot> slots = brands();
-    ASSERT_EQ(std::ssize(slots), plan.records[0].parts);
+    ASSERT_EQ(std::ssize(slots), plan.records[0].outcome.parts);
     ASSERT_GT(slots.size(), 1u);
     for (size_t i = 0; i < slots.size(); ++i) {
       EXPECT_EQ(takes(slots[i], "first"), i == 0);
@@ -212,7 +211,7 @@ struct Splitting {
   Plan plan;
 };
 
-TEST(Spans, OfASplitDocumentStandInItsParts) {
+TEST(Spans, OfASplitDocumentLieInItsParts) {
   Copying copying(3);
   Splitting(*copying.tokenizer, "first", copying).check_parts();
 }
@@ -236,7 +235,7 @@ TEST(Spans, PartsWhosePlaceIsNotKnownShareTheirAnswers) {
   }
 }
 
-TEST(Spans, OnlyOfDocumentsInPromptsAreAnswersMade) {
+TEST(Spans, AnswersAreBuiltOnlyForDocumentsInPrompts) {
   Copying copying(3);
   const Splitting splitting(*copying.tokenizer, "first", copying);
   int made = 0;
@@ -250,7 +249,7 @@ TEST(Spans, OnlyOfDocumentsInPromptsAreAnswersMade) {
   };
   EXPECT_EQ(plan(splitting.record, TooLong::refuse).refused.size(), 1u);
   EXPECT_EQ(made, 0);
-  EXPECT_GT(plan(splitting.record, TooLong::split).records[0].parts, 1);
+  EXPECT_GT(plan(splitting.record, TooLong::split).records[0].outcome.parts, 1);
   EXPECT_EQ(made, 0) << "its parts have answers of their own";
   EXPECT_EQ(plan(copying.records[1], TooLong::refuse).refused.size(), 0u);
   EXPECT_EQ(made, 1) << "once for both attributes, before they are decoded";

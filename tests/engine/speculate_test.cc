@@ -56,9 +56,14 @@ TEST_P(SpeculateOn, EveryMethodGivesTheSameAnswers) {
   EXPECT_GT(sum.proposed_tokens, sum.accepted_tokens + 1000) << "nothing was proposed wrongly";
 }
 
+std::string precision_name(const testing::TestParamInfo<MakeBackend>& backend) {
+  constexpr const char* kNames[] = {"f32", "int16", "int8"};
+  return kNames[backend.index];
+}
 INSTANTIATE_TEST_SUITE_P(Cpu, SpeculateOn,
-                         testing::Values(&quick<CpuPrecision::f32>, &quick<CpuPrecision::int16>,
-                                         &quick<CpuPrecision::int8>));
+                         testing::Values(&quick<Precision::f32>, &quick<Precision::int16>,
+                                         &quick<Precision::int8>),
+                         precision_name);
 
 TEST(Speculate, StepsInFlightSideBySideGiveTheSameAnswers) {
   int64_t accepted = 0, overlapped = 0;
@@ -118,16 +123,17 @@ Stack one_prompt(Tokens document, Tokens question) {
   return stack;
 }
 
-class Guessing : public testing::Test {
+class SpeculationGuesses : public testing::Test {
  protected:
   Guess guess(const Stack& stack, const Tokens& answer, AllowedAnswers::Node node = AllowedAnswers::root) {
     return speculator.guess(stack, stack.slots[0], answer, node);
   }
   StopRules rules{100, {3, 7}};
-  Speculator speculator{{.lookup = true, .most = 4}, rules};
+  EngineStats stats;
+  Speculator speculator{{.lookup = true, .most = 4}, rules, stats};
 };
 
-TEST_F(Guessing, TheLongestMatchGoesOn) {
+TEST_F(SpeculationGuesses, TheLongestMatchIsContinued) {
   // 11 12 13 stands twice before another token; 10 before it decides.
   const Stack stack = one_prompt({10, 11, 12, 13, 50, 51, 52, 53, 54, 9, 11, 12, 13, 60, 61}, {40, 10});
   EXPECT_EQ(guess(stack, {11, 12, 13}).tokens, (Tokens{50, 51, 52, 53}));
@@ -139,7 +145,7 @@ TEST_F(Guessing, TheLongestMatchGoesOn) {
   EXPECT_EQ(guess(stack, {70, 71, 72, 70}).tokens, (Tokens{71, 72, 70, 71}));
 }
 
-TEST_F(Guessing, NothingIsGuessedPastTheEnd) {
+TEST_F(SpeculationGuesses, NothingIsGuessedPastTheEnd) {
   Stack stack = one_prompt({20, 21, 22, 3, 23, 24}, {40});
   EXPECT_EQ(guess(stack, {20}).tokens, (Tokens{21, 22})) << "3 ends the text";
   stack.slots[0].max_tokens = 3;
@@ -148,7 +154,7 @@ TEST_F(Guessing, NothingIsGuessedPastTheEnd) {
   EXPECT_EQ(guess(stack, {20}).tokens, Tokens());
 }
 
-TEST_F(Guessing, OnlyAllowedTokensAreProposed) {
+TEST_F(SpeculationGuesses, OnlyAllowedTokensAreProposed) {
   Stack stack = one_prompt({20, 21, 22, 23}, {40});
   const auto trie =
       std::make_shared<AnswerTrie>(std::vector<Tokens>{{20, 21, 30, 31}, {20, 22}, {20, 21, 33}}, -1);
@@ -161,13 +167,13 @@ TEST_F(Guessing, OnlyAllowedTokensAreProposed) {
   EXPECT_EQ(guess(stack, {5}, stack.slots[0].allowed->advance(AllowedAnswers::root, 5)).tokens, (Tokens{30}));
 }
 
-TEST_F(Guessing, EarlierAnswersAreLookedAtToo) {
+TEST_F(SpeculationGuesses, EarlierAnswersAreSearched) {
   const Stack stack = one_prompt({20, 21}, {40, 41});
   speculator.remember(stack, stack.slots[0], {50, 51, 52, 53});
   EXPECT_EQ(guess(stack, {50}).tokens, (Tokens{51, 52, 53}));
 }
 
-class Sharing : public Guessing {
+class SpeculationBudget : public SpeculationGuesses {
  protected:
   /// Tokens proposed for each of `answers` answers that go on with 4 tokens after 8 equal ones.
   int32_t proposed(int32_t answers, double prompt_load = 0, int32_t room = 100) {
@@ -181,7 +187,7 @@ class Sharing : public Guessing {
   }
 };
 
-TEST_F(Sharing, ProposesWhereStepsTakeTheSameTimeWithMoreTokens) {
+TEST_F(SpeculationBudget, ProposesWhereStepsTakeTheSameTimeWithMoreTokens) {
   EXPECT_EQ(proposed(1), 0) << "nothing is known of steps";
   speculator.count_step(1, 0.010);
   speculator.count_step(64, 0.012);
@@ -190,13 +196,13 @@ TEST_F(Sharing, ProposesWhereStepsTakeTheSameTimeWithMoreTokens) {
   EXPECT_EQ(proposed(8, 0, 10), 10) << "the step has no more room";
 }
 
-TEST_F(Sharing, ProposesNothingWhereEachTokenCostsAsMuch) {
+TEST_F(SpeculationBudget, ProposesNothingWhereEachTokenCostsAsMuch) {
   for (const int load : {1, 2, 4, 8, 16, 64}) speculator.count_step(load, 0.010 * load);
   EXPECT_EQ(proposed(1), 0);
   EXPECT_EQ(proposed(8), 0);
 }
 
-TEST_F(Sharing, ProposesNothingThatIsAlwaysWrong) {
+TEST_F(SpeculationBudget, ProposesNothingThatIsAlwaysWrong) {
   speculator.count_step(1, 0.010);
   speculator.count_step(2, 0.013);
   speculator.count_step(64, 0.100);
@@ -207,7 +213,7 @@ TEST_F(Sharing, ProposesNothingThatIsAlwaysWrong) {
   EXPECT_GT(proposed(1), 0);
 }
 
-TEST_F(Sharing, AnAnswerThatEndsEarlyAnywaySavesLittle) {
+TEST_F(SpeculationBudget, AnAnswerThatEndsEarlyAnywaySavesLittle) {
   for (const int load : {1, 2, 4, 8, 16, 64}) speculator.count_step(load, 0.009 + 0.0023 * load);
   Guess guess{{1, 2, 3, 4}, {8, 8, 8, 8}};
   std::vector<OpenAnswer> open(8, {nullptr, 0, 0});
@@ -221,7 +227,7 @@ TEST_F(Sharing, AnAnswerThatEndsEarlyAnywaySavesLittle) {
   EXPECT_GT(guess.proposed, 0);
 }
 
-TEST(StepCost, ReadsBetweenWhatItSaw) {
+TEST(StepCost, InterpolatesBetweenMeasuredSteps) {
   StepCost cost;
   EXPECT_FALSE(cost.known());
   cost.count(2, 0.1);

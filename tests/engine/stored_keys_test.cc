@@ -41,9 +41,9 @@ TEST(StoredKeys, AnswersAreTheSameAndNothingIsComputedTwice) {
   int64_t read = 0;
   for (uint32_t seed = 0; seed < 8; ++seed) {
     const Model model = test::make_random_model({}, seed);
-    const CpuPrecision precision = seed % 3 == 0   ? CpuPrecision::f32
-                                   : seed % 3 == 1 ? CpuPrecision::int16
-                                                   : CpuPrecision::int8;
+    const Precision precision = seed % 3 == 0   ? Precision::f32
+                                : seed % 3 == 1 ? Precision::int16
+                                                : Precision::int8;
     for (int kind = 0; kind < test::kKinds; ++kind) {
       const auto stacks = random_stacks(seed, kind);
       const EngineOptions plain{.tokens_per_step = 40,
@@ -94,7 +94,7 @@ TEST(StoredKeys, RoundedOnesDecideAnswersAlone) {
   int64_t read = 0;
   for (uint32_t seed = 0; seed < 6; ++seed) {
     const Model model = test::make_random_model({}, seed);
-    const CpuPrecision precision = seed % 2 == 0 ? CpuPrecision::f32 : CpuPrecision::int16;
+    const Precision precision = seed % 2 == 0 ? Precision::f32 : Precision::int16;
     for (int kind = 0; kind < test::kKinds; ++kind) {
       const auto stacks = random_stacks(seed, kind);
       EngineOptions options{.tokens_per_step = 40, .pages = 2000, .seed = seed};

@@ -1,4 +1,5 @@
 // A prompt is tokenized part by part. Its tokens are those of its whole text with real tokenizers.
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include "core/methods/method.h"
@@ -13,7 +14,7 @@ struct Case {
   const char* chat;
 };
 
-class Seams : public testing::TestWithParam<Case> {
+class PartBoundaries : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
     if (std::string_view(GetParam().tokenizer) == test::kDefaultModel) {
@@ -64,7 +65,7 @@ Record backpack() {
   return record;
 }
 
-TEST_P(Seams, OfExtraction) {
+TEST_P(PartBoundaries, ExtractionPromptsHaveTheTokensOfTheirText) {
   Job job;
   job.task.kind = TaskKind::extract;
   for (const char* method : {"hpd", "separate", "standard"}) {
@@ -76,7 +77,7 @@ TEST_P(Seams, OfExtraction) {
   expect_whole(job, backpack(), backpacks());
 }
 
-TEST_P(Seams, OfExamples) {
+TEST_P(PartBoundaries, PromptsWithExamplesHaveTheTokensOfTheirText) {
   if (chat_template(GetParam().chat).answer_close.empty()) return;
   Examples examples;
   examples.by_category["Backpack"] = {
@@ -94,7 +95,7 @@ TEST_P(Seams, OfExamples) {
   expect_whole(job, backpack(), backpacks(), &examples);
 }
 
-TEST_P(Seams, OfQuestions) {
+TEST_P(PartBoundaries, QuestionPromptsHaveTheTokensOfTheirText) {
   Job job;
   job.task.kind = TaskKind::ask;
   Record record;
@@ -113,14 +114,20 @@ TEST_P(Seams, OfQuestions) {
   expect_whole(job, record);
 }
 
-INSTANTIATE_TEST_SUITE_P(RealTokenizers, Seams,
+INSTANTIATE_TEST_SUITE_P(RealTokenizers, PartBoundaries,
                          testing::Values(Case{test::kDefaultModel, "smollm2"},
                                          Case{"../shared/tokenizers/qwen3", "qwen3"},
                                          Case{"../shared/tokenizers/llama3", "llama3.1"},
                                          Case{"../shared/tokenizers/qwen3", "plain"},
-                                         Case{test::kDefaultModel, "plain"}));
+                                         Case{test::kDefaultModel, "plain"}),
+                         [](const testing::TestParamInfo<Case>& each) {
+                           const std::filesystem::path tokenizer = each.param.tokenizer;
+                           std::string name = tokenizer.stem().string() + "_" + each.param.chat;
+                           std::ranges::replace(name, '.', '_');
+                           return name;
+                         });
 
-TEST(Seam, WhereATemplateMakesOneIsNoticed) {
+TEST(PartBoundary, ATemplateThatMergesTokensAcrossPartsIsNoticed) {
   const std::string path = "../shared/tokenizers/qwen3";
   NEED_SHARED(path);
   const auto tokenizer = load_tokenizer(path).tokenizer;

@@ -4,8 +4,8 @@
 
 #include "core/plan/training_prompt.h"
 #include "cpu/cpu_backend.h"
+#include "tests/dense_model.h"
 #include "tests/engine/decode.h"
-#include "tests/engine/dense_model.h"
 #include "tests/random_model.h"
 
 namespace sheaf {
@@ -47,6 +47,7 @@ TEST(Training, SeesWhatDecodingSees) {
   for (uint32_t seed = 1; seed < 5; ++seed) {
     for (int kind = 0; kind < 6; ++kind) {
       const Model model = test::make_random_model({}, seed);
+      const test::DenseModel dense(model);
       const std::vector<Stack> stacks = test::random_stacks(seed, kind);
       const auto backend = make_reference_backend(model);
       const StopRules rules(model.config.vocab, {kEnd});
@@ -65,8 +66,7 @@ TEST(Training, SeesWhatDecodingSees) {
                    });
                    ASSERT_TRUE(prompt);
                    EXPECT_EQ(prompt->answers, std::ssize(stack.slots));
-                   const auto logits =
-                       test::dense_forward(model, prompt->tokens, prompt->positions, mask_of(*prompt));
+                   const auto logits = dense.run(prompt->tokens, prompt->positions, mask_of(*prompt));
                    double learned = 0;
                    for (size_t t = 0; t < prompt->targets.size(); ++t)
                      if (prompt->targets[t] >= 0) learned += log_probability(logits[t], prompt->targets[t]);
@@ -80,7 +80,7 @@ TEST(Training, SeesWhatDecodingSees) {
 }
 
 /// Figure 3 of the HPD paper: values see earlier values up to their own step, keys see none.
-TEST(Training, PositionalValuesAreFigureThree) {
+TEST(Training, PositionalValuesSeeWhatFigure3OfThePaperShows) {
   auto records = test::make_random_records({.records = 1, .questions = 3, .max_tokens = 4}, 5);
   std::vector<Stack> stacks;
   build_positional(records, false, stacks);

@@ -80,7 +80,7 @@ TEST(WholePages, EveryKeyLiesWhereOneSegmentWouldHaveIt) {
     }
 }
 
-TEST(WholePages, OtherLayoutsStayAsTheyAre) {
+TEST(WholePages, OtherLayoutsAreUnchanged) {
   const Model model = test::make_random_model({}, 6);
   const auto records = test::make_random_records({.records = 3, .questions = 4, .max_tokens = 5}, 6);
   std::vector<Stack> stacks;

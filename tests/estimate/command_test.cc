@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 using test::run_sheaf;
 
-json estimate_of(const test::Scratch& scratch, const std::string& arguments) {
+json estimate_of(const TempFolder& scratch, const std::string& arguments) {
   const auto ran = run_sheaf(scratch, "estimate " + arguments + " --json");
   EXPECT_EQ(ran.exit_code, 0) << arguments << ": " << ran.err;
   return json::parse(ran.out, nullptr, false);
@@ -24,7 +24,7 @@ std::string job_text(const std::string& corpus, const std::string& more) {
 }
 
 TEST(EstimateCommand, ADtypeOfTheCpuIsNotEstimatedOnAGpu) {
-  const test::Scratch scratch;
+  const TempFolder scratch;
   const std::string job = "configs/squad.yaml --model qwen3-8b --document-tokens 300 --set input.path=none ";
   const std::string refusal =
       "model.dtype: int8 works only on the CPU; leave it out, or set engine.device: cpu";
@@ -41,7 +41,7 @@ TEST(EstimateCommand, ADtypeOfTheCpuIsNotEstimatedOnAGpu) {
 }
 
 TEST(EstimateCommand, Fp8IsFasterAndRefusedOnOlderGpus) {
-  const test::Scratch scratch;
+  const TempFolder scratch;
   const std::string job = "configs/squad.yaml --model qwen3-8b --document-tokens 300 --set input.path=none ";
   const auto seconds = [&](const std::string& more) {
     const json result = estimate_of(scratch, job + "--hardware h200 " + more);
@@ -62,7 +62,7 @@ TEST(EstimateCommand, Fp8IsFasterAndRefusedOnOlderGpus) {
 }
 
 TEST(EstimateCommand, PackedWeightsTakeLessMemoryAndALittleTime) {
-  const test::Scratch scratch;
+  const TempFolder scratch;
   const std::string lengths = "--document-tokens 300 --questions 4 --rows 20000 ";
   const json wide = estimate_of(scratch, "--model qwen3-8b --hardware h200 " + lengths),
              packed = estimate_of(scratch, "--model qwen3-8b --hardware h200 --packed " + lengths);
@@ -82,7 +82,7 @@ TEST(EstimateCommand, PackedWeightsTakeLessMemoryAndALittleTime) {
 }
 
 TEST(EstimateCommand, SetNeedsAJob) {
-  const test::Scratch scratch;
+  const TempFolder scratch;
   const auto ran =
       run_sheaf(scratch, "estimate --model qwen3-8b --document-tokens 300 --set model.dtype=fp8");
   EXPECT_EQ(ran.exit_code, 2);
@@ -91,7 +91,7 @@ TEST(EstimateCommand, SetNeedsAJob) {
 
 // Every job of a public dataset, none of whose data need be there.
 TEST(EstimateCommand, LengthsStandInForDataThatIsNotThere) {
-  const test::Scratch scratch;
+  const TempFolder scratch;
   for (const char* name : {"squad", "race", "narrativeqa", "longhealth", "quac", "drop", "hotpotqa",
                            "musique", "oa-mine", "ae-110k", "needle"}) {
     const json result =
@@ -115,8 +115,8 @@ TEST(EstimateCommand, LengthsStandInForDataThatIsNotThere) {
   EXPECT_GT(with["tokens_one_prompt_per_question"], without["tokens_one_prompt_per_question"]);
 }
 
-TEST(EstimateCommand, ALongRowOfACorpusIsSaidAndLeftOut) {
-  const test::Scratch scratch;
+TEST(EstimateCommand, ATooLongRowIsNamedAndLeftOut) {
+  const TempFolder scratch;
   const std::string line = R"({"text":"A red cup of tea.","q":["Which colour?"]})";
   const std::string corpus =
       scratch.write("c.jsonl", line + "\n" + R"({"text":")" + std::string(400000, 'x') +
@@ -140,7 +140,7 @@ TEST(EstimateCommand, ALongRowOfACorpusIsSaidAndLeftOut) {
 }
 
 TEST(EstimateCommand, AnswersAreAsLongAsTheirOptionsAndLimitsSay) {
-  const test::Scratch scratch;
+  const TempFolder scratch;
   const std::string corpus = scratch.write(
       "c.jsonl",
       R"({"text":"A red cup.","q":[{"question":"Colour?","options":["red","blue"]}]})"
@@ -156,8 +156,8 @@ TEST(EstimateCommand, AnswersAreAsLongAsTheirOptionsAndLimitsSay) {
       4.0 / 3, 1e-9);
 }
 
-TEST(EstimateCommand, NothingIsSaidOfFreeAnswersWhereThereAreNone) {
-  const test::Scratch scratch;
+TEST(EstimateCommand, FreeAnswersAreMentionedOnlyWhereThereAreSome) {
+  const TempFolder scratch;
   const std::string corpus = scratch.write(
       "c.jsonl", R"({"text":"A red cup.","q":[{"question":"Colour?","options":["red","blue"]}]})"
                  "\n");
@@ -166,8 +166,8 @@ TEST(EstimateCommand, NothingIsSaidOfFreeAnswersWhereThereAreNone) {
   EXPECT_EQ(result["notes"].dump().find("free answers"), std::string::npos) << result["notes"].dump();
 }
 
-TEST(EstimateCommand, PricesAreTheListsAndTheJobs) {
-  const test::Scratch scratch;
+TEST(EstimateCommand, PricesComeFromTheListAndFromTheJob) {
+  const TempFolder scratch;
   const std::string corpus = scratch.write("c.jsonl", R"({"text":"A red cup.","q":["Which colour?"]})"
                                                       "\n");
   const std::string job =
@@ -192,8 +192,8 @@ TEST(EstimateCommand, PricesAreTheListsAndTheJobs) {
   EXPECT_NE(table.out.find("h200: 1 of the 8 devices of AWS p5en.48xlarge"), std::string::npos) << table.out;
 }
 
-TEST(EstimateCommand, TheJobsPriceIsThatOfTheDeviceItNames) {
-  const test::Scratch scratch;
+TEST(EstimateCommand, TheJobsPriceAppliesToTheDeviceItNames) {
+  const TempFolder scratch;
   const std::string corpus = scratch.write("c.jsonl", R"({"text":"A red cup.","q":["Which colour?"]})"
                                                       "\n");
   const std::string job = scratch.write("job.yaml", job_text(corpus, "cost: {usd_per_hour: 2}\n"));
@@ -211,16 +211,16 @@ TEST(EstimateCommand, TheJobsPriceIsThatOfTheDeviceItNames) {
 }
 
 TEST(EstimateCommand, OldPricesAreWarnedOf) {
-  const test::Scratch scratch;
-  std::string list = test::read_text("configs/hardware.yaml");
+  const TempFolder scratch;
+  std::string list = read_text("configs/hardware.yaml");
   const size_t at = list.find("2025-07");
-  std::filesystem::copy("configs/devices", scratch.file("devices"));
+  std::filesystem::copy("configs/devices", scratch.path("devices"));
   const auto estimate_at = [&](const std::string& month) {
     const std::string file = scratch.write("list.yaml", std::string(list).replace(at, 7, month));
     return run_sheaf(scratch,
                      "estimate --model qwen3-8b --document-tokens 100 --records 100 --hardware h200 "
                      "--hardware-file " +
-                         file + " --html " + scratch.file("page.html"));
+                         file + " --html " + scratch.path("page.html"));
   };
   const auto old = estimate_at("2021-03");
   EXPECT_EQ(old.exit_code, 0) << old.err;
@@ -229,25 +229,24 @@ TEST(EstimateCommand, OldPricesAreWarnedOf) {
             std::string::npos)
       << old.err;
   EXPECT_EQ(old.out.find("months old"), std::string::npos) << "said once";
-  EXPECT_NE(test::read_text(scratch.file("page.html")).find("Warning: the list prices are"),
-            std::string::npos);
+  EXPECT_NE(read_text(scratch.path("page.html")).find("Warning: the list prices are"), std::string::npos);
   const auto fresh = estimate_at("2099-01");
   EXPECT_EQ(fresh.err, "");
-  EXPECT_EQ(test::read_text(scratch.file("page.html")).find("Warning"), std::string::npos);
+  EXPECT_EQ(read_text(scratch.path("page.html")).find("Warning"), std::string::npos);
 }
 
-TEST(EstimateCommand, APageForAManager) {
-  const test::Scratch scratch;
+TEST(EstimateCommand, WritesAPageForReaders) {
+  const TempFolder scratch;
   const auto ran =
       run_sheaf(scratch,
                 "estimate --model qwen3-8b --document-tokens 300 --records 100000000 --hardware h200 "
                 "--sweep method=ippd,standard --html " +
-                    scratch.file("page.html"));
+                    scratch.path("page.html"));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_TRUE(ran.out.starts_with("model   qwen3-8b\nrows    100,000,000\nprices  list prices of "))
       << ran.out;
   EXPECT_NE(ran.out.find(" days "), std::string::npos) << ran.out;
-  const std::string page = test::read_text(scratch.file("page.html"));
+  const std::string page = read_text(scratch.path("page.html"));
   for (const char* part :
        {"<b>qwen3-8b</b><span>model", "<b>100,000,000</b><span>rows", "by sheaf " SHEAF_VERSION, "months old",
         "days", "–$", "<title>rows per second</title>"})
@@ -257,14 +256,14 @@ TEST(EstimateCommand, APageForAManager) {
   ASSERT_EQ(run_sheaf(scratch,
                       "estimate --model qwen3-8b --document-tokens 300 --records 1000 --hardware h200 "
                       "--sweep documents=1,4 --html " +
-                          scratch.file("page.html"))
+                          scratch.path("page.html"))
                 .exit_code,
             0);
-  EXPECT_NE(test::read_text(scratch.file("page.html")).find("<polyline"), std::string::npos);
+  EXPECT_NE(read_text(scratch.path("page.html")).find("<polyline"), std::string::npos);
 }
 
-TEST(EstimateCommand, CountsAreWholeAndMemoryIsTheDevices) {
-  const test::Scratch scratch;
+TEST(EstimateCommand, CountsAreWholeNumbersAndMemoryIsThatOfTheDevice) {
+  const TempFolder scratch;
   const json result =
       estimate_of(scratch,
                   "--model qwen3-8b --document-tokens 333 --questions 2.5 --rows 12345 --sweep "
@@ -282,8 +281,8 @@ TEST(EstimateCommand, CountsAreWholeAndMemoryIsTheDevices) {
   EXPECT_EQ(result["cases"][1]["documents"], 4);
 }
 
-TEST(EstimateCommand, ASweepOverModelsNeedsNoOther) {
-  const test::Scratch scratch;
+TEST(EstimateCommand, ASweepOverModelsNeedsNoModelOption) {
+  const TempFolder scratch;
   const json result =
       estimate_of(scratch, "--sweep model=qwen3-8b,qwen3-1.7b --document-tokens 100 --hardware h100");
   ASSERT_EQ(result["cases"].size(), 2u);
@@ -292,7 +291,7 @@ TEST(EstimateCommand, ASweepOverModelsNeedsNoOther) {
 }
 
 TEST(EstimateCommand, RequestsAndSchemasAreEstimatedToo) {
-  const test::Scratch scratch;
+  const TempFolder scratch;
   const std::string corpus = scratch.write(
       "c.jsonl", R"({"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{"messages":[)"
                  R"({"role":"user","content":"Name a prime."}],"max_tokens":16}})"
@@ -320,8 +319,8 @@ TEST(EstimateCommand, RequestsAndSchemasAreEstimatedToo) {
   EXPECT_GT(objects["seconds"]["decode"], values["seconds"]["decode"]);
 }
 
-TEST(EstimateCommand, SeveralDocumentsAreComparedAsOneAndAsChains) {
-  const test::Scratch scratch;
+TEST(EstimateCommand, SeveralDocumentsAreEstimatedAsOneAndAsChains) {
+  const TempFolder scratch;
   const std::string corpus = scratch.write(
       "c.jsonl",
       R"({"q":"Where?","docs":[{"text":"In Oss, by the bridge."},{"text":"Bread is baked."}],"s":[0.9,0.1]})"
@@ -338,8 +337,8 @@ TEST(EstimateCommand, SeveralDocumentsAreComparedAsOneAndAsChains) {
   EXPECT_EQ(result["cases"][0]["tokens_an_answer"], 4);
 }
 
-TEST(EstimateCommand, LengthsOfSeveralDocumentsARow) {
-  const test::Scratch scratch;
+TEST(EstimateCommand, LengthsOfSeveralDocumentsPerRecordAreTaken) {
+  const TempFolder scratch;
   const std::string hotpotqa =
       "configs/hotpotqa.yaml --model qwen3-8b --hardware h200 --rows 200 --document-tokens 100 ";
   const auto refused = run_sheaf(scratch, "estimate " + hotpotqa + "--method pced");
@@ -371,20 +370,19 @@ TEST(EstimateCommand, LengthsOfSeveralDocumentsARow) {
 }
 
 TEST(EstimateCommand, FindsTheListWhereItIsInstalled) {
-  const test::Scratch scratch;
+  const TempFolder scratch;
   namespace fs = std::filesystem;
-  fs::create_directories(scratch.file("bin"));
-  fs::create_directories(scratch.file("share/sheaf/configs"));
-  fs::copy(SHEAF_BINARY, scratch.file("bin/sheaf"));
-  const std::string command = "cd " + scratch.file("bin") +
+  fs::create_directories(scratch.path("bin"));
+  fs::create_directories(scratch.path("share/sheaf/configs"));
+  fs::copy(SHEAF_BINARY, scratch.path("bin/sheaf"));
+  const std::string command = "cd " + scratch.path("bin") +
                               " && ./sheaf estimate --model qwen3-8b --document-tokens " +
                               "10 --hardware h200 >out 2>err";
   EXPECT_NE(std::system(command.c_str()), 0);
-  EXPECT_NE(test::read_text(scratch.file("bin/err")).find("share/sheaf/configs/hardware.yaml"),
-            std::string::npos);
-  fs::copy("configs/hardware.yaml", scratch.file("share/sheaf/configs/hardware.yaml"));
-  fs::copy("configs/devices", scratch.file("share/sheaf/configs/devices"));
-  EXPECT_EQ(std::system(command.c_str()), 0) << test::read_text(scratch.file("bin/err"));
+  EXPECT_NE(read_text(scratch.path("bin/err")).find("share/sheaf/configs/hardware.yaml"), std::string::npos);
+  fs::copy("configs/hardware.yaml", scratch.path("share/sheaf/configs/hardware.yaml"));
+  fs::copy("configs/devices", scratch.path("share/sheaf/configs/devices"));
+  EXPECT_EQ(std::system(command.c_str()), 0) << read_text(scratch.path("bin/err"));
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/estimate/search.h"
 #include "tests/estimate/made_up_device.h"
 
 namespace sheaf {
@@ -12,7 +11,7 @@ namespace {
 using test::MadeUpDevice;
 
 const DeviceModel& fitted() {
-  static const DeviceModel model = fit_device(MadeUpDevice::calibration());
+  static const DeviceModel model = fit_device(MadeUpDevice::profile());
   return model;
 }
 
@@ -40,7 +39,7 @@ TEST(StepCounts, PicksCanBeFew) {
   EXPECT_EQ(batch.picks.front().row, 97);
 }
 
-TEST(Search, FindsTheLeast) {
+TEST(Search, FindsTheMinimum) {
   const auto found = least({1, 1, 1}, [](const std::vector<double>& x) {
     const double a = x[0] - 3, b = x[1] - 0.02, c = x[2];
     return a * a + 1e4 * b * b + c * c;
@@ -90,9 +89,9 @@ TEST(DeviceModel, OtherPeaksMoveWhatTheyBind) {
 }
 
 TEST(DeviceModel, AStepWhoseStageWasLostInTheNoiseIsLeftOut) {
-  Calibration calibration = MadeUpDevice::calibration();
-  calibration.measurements[5].device.products = 0;
-  const DeviceModel model = fit_device(calibration);
+  DeviceProfile profile = MadeUpDevice::profile();
+  profile.measurements[5].device.products = 0;
+  const DeviceModel model = fit_device(profile);
   EXPECT_NEAR(model.peak_flops, MadeUpDevice::kFlops, 0.01 * MadeUpDevice::kFlops);
   const ModelConfig config = shape_by_name("qwen3-0.6b");
   const StepCounts counts = counts_of({{1, 0, 32, 0, 1}}, 2);
@@ -100,11 +99,10 @@ TEST(DeviceModel, AStepWhoseStageWasLostInTheNoiseIsLeftOut) {
   EXPECT_NEAR(model.step(config, counts).total(), ideal, 0.12 * ideal);
 }
 
-TEST(DeviceModel, RefusesACalibrationWithoutBareSteps) {
-  Calibration calibration = MadeUpDevice::calibration();
-  std::erase_if(calibration.measurements,
-                [](const Measurement& m) { return m.probe.parts.front().own == 0; });
-  EXPECT_THROW(fit_device(calibration), Error);
+TEST(DeviceModel, RefusesAProfileWithoutBareSteps) {
+  DeviceProfile profile = MadeUpDevice::profile();
+  std::erase_if(profile.measurements, [](const Measurement& m) { return m.probe.parts.front().own == 0; });
+  EXPECT_THROW(fit_device(profile), Error);
 }
 
 }  // namespace

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/estimate/best_packing.h"
-#include "core/estimate/byte_tokenizer.h"
 #include "core/estimate/sweep.h"
 #include "io/estimate/inputs.h"
 #include "io/files/estimate_section.h"
@@ -53,7 +51,7 @@ Estimate with_lengths(double document, double answer) {
   return estimate(case_of(inputs, "h200"), inputs.records());
 }
 
-TEST(Estimate, EveryStageFollowsItsOwnLengths) {
+TEST(Estimate, EveryStageScalesWithItsOwnLengths) {
   const Estimate base = with_lengths(200, 4), documents = with_lengths(600, 4),
                  answers = with_lengths(200, 12);
   EXPECT_GT(documents.prefill_seconds(), 2 * base.prefill_seconds());
@@ -146,7 +144,7 @@ TEST(Estimate, TheBestPackingFitsTheMemory) {
   EXPECT_GT(best.packing.tokens_per_step, 256);
   each.engine.tokens_per_step = best.packing.tokens_per_step;
   const MemoryPlan memory = plan_memory(each);
-  EXPECT_LT(memory.weights + memory.activations + memory.pool, memory.room);
+  EXPECT_LT(memory.weights + memory.activations + memory.pool, memory.usable);
 }
 
 TEST(Estimate, TheBestPackingIsSoughtOverFewerSettingsWhereAnswersAreLong) {
@@ -200,7 +198,7 @@ TEST(Estimate, FewRowsThatFitStillMakeTheWhole) {
   EXPECT_LT(std::abs(few.work_seconds / counted.work_seconds - 1), few.error);
 }
 
-TEST(Estimate, NoRowThatFitsIsRefusedWithTheAdvice) {
+TEST(Estimate, ACorpusOfTooLongRowsIsRefusedWithAdvice) {
   EstimateAsked asked = made_up(20);
   asked.model = "smollm2-135m";
   asked.statistics.document = 100000;
@@ -215,7 +213,7 @@ TEST(Estimate, NoRowThatFitsIsRefusedWithTheAdvice) {
   }
 }
 
-TEST(Estimate, PromptsAtOnceHoldBack) {
+TEST(Estimate, ALimitOnPromptsAtOnceSlowsTheRun) {
   const EstimateInputs inputs(made_up(512));
   EstimateCase each = case_of(inputs, "h200");
   each.method.documents = 1;
@@ -265,7 +263,7 @@ TEST(Estimate, TheBandIsWideFarFromTheSizesMeasured) {
   EXPECT_EQ(band_text(2), "a factor of 3");
 }
 
-TEST(Sweep, MarksASharesPriceAndWhatCanBeRented) {
+TEST(Sweep, MarksPricesOfAShareAndOfAWholeInstance) {
   const EstimateInputs inputs(made_up(200000));
   Hardware single = listed_hardware().find("h200"), eight = single;
   single.name = "single";

@@ -1,13 +1,14 @@
+#include "tests/files.h"
+
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
 #include "core/estimate/sweep.h"
 #include "core/model/shapes.h"
-#include "io/files/calibration_file.h"
 #include "io/files/estimate_section.h"
 #include "io/files/hardware_file.h"
+#include "io/files/profile_file.h"
 #include "tests/estimate/made_up_device.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -18,20 +19,20 @@ class EstimateFiles : public testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& text) { return folder_.write(name, text); }
   /// A file with the measurements of the made-up device, which takes `share` of its time.
-  void write_calibration(const std::string& name, Precision precision, double share, bool fp8_keys = false,
-                         const std::string& machine = {}) {
-    Calibration calibration = MadeUpDevice::calibration();
-    calibration.precision = precision;
-    calibration.fp8_keys = fp8_keys;
-    if (!machine.empty()) calibration.machine = machine;
-    for (Measurement& measured : calibration.measurements) measured.device = measured.device * share;
-    write(name, calibration_text(calibration));
+  void write_profile(const std::string& name, Precision precision, double share, bool fp8_keys = false,
+                     const std::string& machine = {}) {
+    DeviceProfile profile = MadeUpDevice::profile();
+    profile.precision = precision;
+    profile.fp8_keys = fp8_keys;
+    if (!machine.empty()) profile.machine = machine;
+    for (Measurement& measured : profile.measurements) measured.device = measured.device * share;
+    write(name, profile_text(profile));
   }
-  std::string refusal_of_calibration(const std::string& text) {
-    return refusal([&] { read_calibration(write("c.json", text)); });
+  std::string refusal_of_profile(const std::string& text) {
+    return refusal([&] { read_profile(write("c.json", text)); });
   }
   std::string refusal_of_hardware(const std::string& text) {
-    write("c.json", calibration_text(MadeUpDevice::calibration()));
+    write("c.json", profile_text(MadeUpDevice::profile()));
     return refusal([&] { read_hardware(write("h.yaml", text)); });
   }
   template <class Call>
@@ -50,9 +51,9 @@ class EstimateFiles : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(EstimateFiles, ACalibrationComesBackAsItWasWritten) {
-  const Calibration before = MadeUpDevice::calibration();
-  const Calibration after = read_calibration(write("c.json", calibration_text(before)));
+TEST_F(EstimateFiles, AProfileComesBackAsItWasWritten) {
+  const DeviceProfile before = MadeUpDevice::profile();
+  const DeviceProfile after = read_profile(write("c.json", profile_text(before)));
   EXPECT_EQ(after.device, before.device);
   EXPECT_EQ(after.backend, before.backend);
   EXPECT_EQ(after.date, before.date);
@@ -68,31 +69,29 @@ TEST_F(EstimateFiles, ACalibrationComesBackAsItWasWritten) {
   }
 }
 
-TEST_F(EstimateFiles, ACalibrationIsReadStrictly) {
+TEST_F(EstimateFiles, AProfileIsReadStrictly) {
   const auto one = [](const std::string& line) {
     return R"({"format":"sheaf calibration 1","device":"d","date":"t","version":"v","measurements":[)" +
            line + "]}";
   };
-  EXPECT_TRUE(says(refusal_of_calibration("{}"), "format"));
-  EXPECT_TRUE(says(refusal_of_calibration(R"({"format":"other"})"), "format"));
-  EXPECT_TRUE(says(refusal_of_calibration(one("")), "measurements"));
-  EXPECT_TRUE(
-      says(refusal_of_calibration(one(R"({"shape":"nope","parts":[[1,0,1,0,1]],"picks":1})")), "nope"));
-  EXPECT_TRUE(says(refusal_of_calibration(one(R"({"shape":"qwen3-8b","parts":[[1,0,1,0]],"picks":1})")),
+  EXPECT_TRUE(says(refusal_of_profile("{}"), "format"));
+  EXPECT_TRUE(says(refusal_of_profile(R"({"format":"other"})"), "format"));
+  EXPECT_TRUE(says(refusal_of_profile(one("")), "measurements"));
+  EXPECT_TRUE(says(refusal_of_profile(one(R"({"shape":"nope","parts":[[1,0,1,0,1]],"picks":1})")), "nope"));
+  EXPECT_TRUE(says(refusal_of_profile(one(R"({"shape":"qwen3-8b","parts":[[1,0,1,0]],"picks":1})")),
                    "measurement 1"));
-  EXPECT_TRUE(says(refusal_of_calibration(one(R"({"shape":"qwen3-8b","parts":[[0,0,1,0,1]],"picks":1})")),
+  EXPECT_TRUE(says(refusal_of_profile(one(R"({"shape":"qwen3-8b","parts":[[0,0,1,0,1]],"picks":1})")),
                    "is not a possible part of a step"));
-  EXPECT_TRUE(says(refusal_of_calibration(one(R"({"shape":"qwen3-8b","parts":[[1,0,1,0,1]],"picks":1})")),
+  EXPECT_TRUE(says(refusal_of_profile(one(R"({"shape":"qwen3-8b","parts":[[1,0,1,0,1]],"picks":1})")),
                    "took no time"));
-  EXPECT_TRUE(says(
-      refusal_of_calibration(one(R"({"shape":"qwen3-8b","parts":[[1,0,1,0,1]],"picks":1,"products":-1})")),
-      "below 0"));
   EXPECT_TRUE(
-      says(refusal_of_calibration(one(R"({"shape":"qwen3-8b","speed":1})")), "unknown key \"speed\""));
+      says(refusal_of_profile(one(R"({"shape":"qwen3-8b","parts":[[1,0,1,0,1]],"picks":1,"products":-1})")),
+           "below 0"));
+  EXPECT_TRUE(says(refusal_of_profile(one(R"({"shape":"qwen3-8b","speed":1})")), "unknown key \"speed\""));
 }
 
-TEST_F(EstimateFiles, HardwareWithoutACalibrationBorrowsAnothers) {
-  write("c.json", calibration_text(MadeUpDevice::calibration()));
+TEST_F(EstimateFiles, HardwareWithoutAProfileBorrowsAnothers) {
+  write("c.json", profile_text(MadeUpDevice::profile()));
   const HardwareList list = read_hardware(write("h.yaml", R"(
 prices_as_of: "2025-07"
 hardware:
@@ -138,13 +137,13 @@ Job::ModelPart model(Precision dtype) {
   return model;
 }
 
-TEST_F(EstimateFiles, ACpuHasACalibrationForEachDtype) {
-  write_calibration("f32.json", Precision::f32, 1, false, "some processor");
-  write_calibration("int8.json", Precision::int8, 0.25, false, "some processor");
+TEST_F(EstimateFiles, ACpuHasAProfileForEachDtype) {
+  write_profile("f32.json", Precision::f32, 1, false, "some processor");
+  write_profile("int8.json", Precision::int8, 0.25, false, "some processor");
   const std::string path = write("h.yaml", R"(
 prices_as_of: "2025-07"
 hardware:
-  cpu: {title: a CPU, kind: cpu, memory_gb: 16, calibration: [f32.json, int8.json]}
+  cpu: {title: a CPU, kind: cpu, memory_gb: 16, profile: [f32.json, int8.json]}
 )");
   const auto peak = [&](Precision precision) {
     return read_hardware(path, model(precision)).find("cpu").device.peak_flops;
@@ -161,12 +160,12 @@ hardware:
 }
 
 TEST_F(EstimateFiles, AGpuHasOneInBf16AndOneInFp8) {
-  write_calibration("bf16.json", Precision::bf16, 1);
-  write_calibration("fp8.json", Precision::fp8, 0.5);
+  write_profile("bf16.json", Precision::bf16, 1);
+  write_profile("fp8.json", Precision::fp8, 0.5);
   const std::string path = write("h.yaml", R"(
 prices_as_of: "2025-07"
 hardware:
-  big: {title: big, tflops: 100, fp8_tflops: 200, bandwidth_gb: 1000, memory_gb: 80, calibration: [bf16.json, fp8.json]}
+  big: {title: big, tflops: 100, fp8_tflops: 200, bandwidth_gb: 1000, memory_gb: 80, profile: [bf16.json, fp8.json]}
   half: {title: half, tflops: 50, fp8_tflops: 100, bandwidth_gb: 500, memory_gb: 80, like: big}
   old: {title: old, tflops: 50, bandwidth_gb: 500, memory_gb: 80, like: big}
 )");
@@ -182,12 +181,12 @@ hardware:
 }
 
 TEST_F(EstimateFiles, AGpuMayHaveOneWithKeysInFp8) {
-  write_calibration("bf16.json", Precision::bf16, 1);
-  write_calibration("keys.json", Precision::bf16, 0.5, true);
+  write_profile("bf16.json", Precision::bf16, 1);
+  write_profile("keys.json", Precision::bf16, 0.5, true);
   const std::string path = write("h.yaml", R"(
 prices_as_of: "2025-07"
 hardware:
-  big: {title: big, tflops: 100, fp8_tflops: 200, bandwidth_gb: 1000, memory_gb: 80, calibration: [bf16.json, keys.json]}
+  big: {title: big, tflops: 100, fp8_tflops: 200, bandwidth_gb: 1000, memory_gb: 80, profile: [bf16.json, keys.json]}
   half: {title: half, tflops: 50, fp8_tflops: 100, bandwidth_gb: 500, memory_gb: 80, like: big}
 )");
   const HardwareList plain = read_hardware(path), keys = read_hardware(path, {}, KvPrecision::fp8);
@@ -203,20 +202,20 @@ hardware:
   EXPECT_FALSE(says(error_text(plain.find("half"), shape), note));
 
   // The precision counts more.
-  write_calibration("fp8.json", Precision::fp8, 0.5);
+  write_profile("fp8.json", Precision::fp8, 0.5);
   const std::string both = write("b.yaml", R"(
 prices_as_of: "2025-07"
 hardware:
-  big: {title: big, tflops: 100, fp8_tflops: 200, bandwidth_gb: 1000, memory_gb: 80, calibration: [keys.json, fp8.json]}
+  big: {title: big, tflops: 100, fp8_tflops: 200, bandwidth_gb: 1000, memory_gb: 80, profile: [keys.json, fp8.json]}
 )");
   EXPECT_EQ(read_hardware(both, model(Precision::fp8), KvPrecision::fp8).find("big").precision,
             Precision::fp8);
-  Calibration calibration = MadeUpDevice::calibration();
-  calibration.fp8_keys = true;
-  std::string text = calibration_text(calibration);
-  EXPECT_TRUE(read_calibration(write("c.json", text)).fp8_keys);
+  DeviceProfile profile = MadeUpDevice::profile();
+  profile.fp8_keys = true;
+  std::string text = profile_text(profile);
+  EXPECT_TRUE(read_profile(write("c.json", text)).fp8_keys);
   text.replace(text.find("\"kv_dtype\":\"fp8\""), 16, "\"kv_dtype\":\"f16\"");
-  EXPECT_TRUE(says(refusal([&] { read_calibration(write("c.json", text)); }), "use fp8, or leave it out"));
+  EXPECT_TRUE(says(refusal([&] { read_profile(write("c.json", text)); }), "use fp8, or leave it out"));
 }
 
 TEST_F(EstimateFiles, KeysInFp8AreMultipliedAsTheyAreOnlyWhereTheKernelCan) {
@@ -248,17 +247,17 @@ TEST_F(EstimateFiles, HardwareIsReadStrictly) {
   EXPECT_TRUE(says(refusal_of_hardware("prices_as_of: 2025-07\nhardware: []"), "h.yaml:2"));
   const std::string plain = "title: t, tflops: 1, bandwidth_gb: 1, memory_gb: 1";
   EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + "}")),
-                   "needs either calibration (a file) or like (another device)"));
+                   "needs either profile (a file) or like (another device)"));
   EXPECT_TRUE(
       says(refusal_of_hardware(with("{" + plain + ", like: gpu}")), "like names gpu, which is not a device"));
-  EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + ", calibration: gone.json}")), "gone.json"));
-  EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + ", calibration: c.json, tflop: 2}")), "tflop"));
+  EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + ", profile: gone.json}")), "gone.json"));
+  EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + ", profile: c.json, tflop: 2}")), "tflop"));
   EXPECT_TRUE(says(
       refusal_of_hardware(with("{title: t, tflops: -1, bandwidth_gb: 1, memory_gb: 1, like: x}")), "tflops"));
-  EXPECT_TRUE(says(refusal_of_hardware(with("{title: t, memory_gb: 1, calibration: c.json}")), "tflops"));
-  EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + ", calibration: c.json, instances: [{name: a}]}")),
+  EXPECT_TRUE(says(refusal_of_hardware(with("{title: t, memory_gb: 1, profile: c.json}")), "tflops"));
+  EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + ", profile: c.json, instances: [{name: a}]}")),
                    "usd_per_hour"));
-  EXPECT_EQ(refusal_of_hardware(with("{" + plain + ", calibration: c.json}")), "was taken");
+  EXPECT_EQ(refusal_of_hardware(with("{" + plain + ", profile: c.json}")), "was taken");
 }
 
 TEST_F(EstimateFiles, SweepsAndTimesAreReadStrictly) {

@@ -1,9 +1,9 @@
-// Lists of machines and calibrations that were damaged or made up: read or refused, never a crash, and what
+// Lists of machines and profiles that were damaged or made up: read or refused, never a crash, and what
 // was read can be used.
-#include "tests/io/fuzz.h"
+#include "tests/fuzz.h"
 
-#include "io/files/calibration_file.h"
 #include "io/files/hardware_file.h"
+#include "io/files/profile_file.h"
 #include "tests/estimate/made_up_device.h"
 
 namespace sheaf {
@@ -11,23 +11,23 @@ namespace {
 
 using test::MadeUpDevice;
 
-TEST(FuzzEstimate, Calibrations) {
+TEST(FuzzEstimate, ProfilesAreReadOrRefused) {
   const TempFolder folder;
-  const std::string good = calibration_text(MadeUpDevice::calibration());
-  fuzz_target("calibration", {good}, kJsonWords, [&](const std::string& text) {
-    const Calibration calibration = read_calibration(folder.write("c.json", text));
-    calibration_text(calibration);
+  const std::string good = profile_text(MadeUpDevice::profile());
+  fuzz_target("profile", {good}, kJsonWords, [&](const std::string& text) {
+    const DeviceProfile profile = read_profile(folder.write("c.json", text));
+    profile_text(profile);
   });
 }
 
-TEST(FuzzEstimate, HardwareLists) {
+TEST(FuzzEstimate, HardwareListsAreReadOrRefused) {
   const TempFolder folder;
-  folder.write("c.json", calibration_text(MadeUpDevice::calibration()));
+  folder.write("c.json", profile_text(MadeUpDevice::profile()));
   const std::string good =
       "prices_as_of: \"2025-07\"\nhardware:\n"
       "  small: {title: A small one, tflops: 250, bandwidth_gb: 1000, memory_gb: 24, like: big}\n"
       "  big:\n    title: A big one\n    tflops: 500\n    bandwidth_gb: 2000\n    memory_gb: 141\n"
-      "    calibration: c.json\n"
+      "    profile: c.json\n"
       "    instances: [{name: eight, devices: 8, usd_per_hour: 16}, {name: one, usd_per_hour: 3}]\n";
   const std::vector<std::string_view> words = {"- ",
                                                ": ",

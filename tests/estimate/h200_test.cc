@@ -1,56 +1,34 @@
 #include <algorithm>
-#include <fstream>
+#include <cctype>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sstream>
+#include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "tests/estimate/listed_hardware.h"
+#include "tests/files.h"
 
-// The figures of docs/performance.md (one H200; v7 is bf16), from the calibrations alone: the rows are made
-// up in the lengths of bench/make_workloads.py (few contexts: as they were drawn), and nothing is fitted to
-// them.
+// Measured figures of one H200, predicted from the profiles alone: the rows are made up in the lengths of
+// bench/make_workloads.py (few contexts: as they were drawn), and nothing is fitted to them.
 
 namespace sheaf {
 namespace {
 
-struct Measured {
-  const char* workload;
-  const char* shape;
-  const char* column = "v7";
-  Precision precision = Precision::bf16;
-  KvPrecision keys = KvPrecision::automatic;
+/// How a figure was measured.
+struct Numbers {
+  const char* name;  ///< of a figure in h200_figures.json
+  Precision precision;
+  KvPrecision keys;
 };
+constexpr Numbers kNumbers[] = {{"bf16", Precision::bf16, KvPrecision::automatic},
+                                {"fp8", Precision::fp8, KvPrecision::automatic},
+                                {"fp8_keys", Precision::fp8, KvPrecision::fp8}};
 
-/// The same in FP8.
-Measured in_fp8(Measured plain) {
-  return {plain.workload, plain.shape, "FP8", Precision::fp8};
-}
-Measured with_fp8_keys(Measured plain) {
-  return {plain.workload, plain.shape, "FP8 keys", Precision::fp8, KvPrecision::fp8};
-}
-
-std::vector<std::string> cells_of(const std::string& line) {
-  std::vector<std::string> cells;
-  std::istringstream rest(line.substr(1));
-  for (std::string cell; std::getline(rest, cell, '|');) {
-    const size_t first = cell.find_first_not_of(' '), last = cell.find_last_not_of(' ');
-    cells.push_back(first == std::string::npos ? "" : cell.substr(first, last - first + 1));
-  }
-  return cells;
-}
-
-/// Questions a second, or products of the catalog, as the page has them; 0: it does not.
-double figure_of(const Measured& asked, const char* method) {
-  std::ifstream page(SHEAF_SOURCE_DIR "/docs/performance.md");
-  size_t column = 0;
-  for (std::string line; std::getline(page, line);) {
-    if (!line.starts_with("|")) continue;
-    const std::vector<std::string> cells = cells_of(line);
-    if (cells[0] == "workload")
-      column = static_cast<size_t>(std::find(cells.begin(), cells.end(), asked.column) - cells.begin());
-    else if (cells.size() > column && cells[0] == std::string(asked.workload) + " (" + method + ")" &&
-             cells[1] == asked.shape)
-      return std::stod(cells[column]);
-  }
+/// Questions a second, or products of the catalog; 0: not measured.
+double figure_of(const std::string& workload, const std::string& shape, const char* numbers) {
+  const auto file = nlohmann::json::parse(read_text(SHEAF_SOURCE_DIR "/tests/estimate/h200_figures.json"));
+  for (const auto& each : file["figures"])
+    if (each["workload"] == workload && each["shape"] == shape) return each.value(numbers, 0.0);
   return 0;
 }
 
@@ -68,17 +46,18 @@ Rows rows_of(const std::string& workload) {
   return {"hpd", 4035, {71, 31, 11.5, 6, 3.3}};
 }
 
+using Measured = std::tuple<const char*, const char*, Numbers>;
 class H200 : public testing::TestWithParam<Measured> {};
 
 TEST_P(H200, IsPredictedWithinAFifth) {
-  const auto& [workload, shape, column, precision, keys] = GetParam();
+  const auto& [workload, shape, numbers] = GetParam();
   const auto [method, rows, lengths] = rows_of(workload);
-  const double measured = figure_of(GetParam(), method);
-  ASSERT_GT(measured, 0) << "docs/performance.md has no " << column << " figure for " << workload << " on "
-                         << shape;
+  const double measured = figure_of(workload, shape, numbers.name);
+  ASSERT_GT(measured, 0) << "h200_figures.json has no figure for " << workload << " on " << shape << " in "
+                         << numbers.name;
   Job::ModelPart model;
-  model.dtype = precision;
-  const HardwareList list = test::hardware_for(model, keys);
+  model.dtype = numbers.precision;
+  const HardwareList list = test::hardware_for(model, numbers.keys);
   const SimulatedRun run = test::predict(shape, list.find("h200"), lengths, rows,
                                          {.name = method, .documents = 0, .prompt_tokens = 32768});
   const double items =
@@ -89,20 +68,18 @@ TEST_P(H200, IsPredictedWithinAFifth) {
       << workload << " " << shape << ": " << predicted << " predicted, " << measured << " measured";
 }
 
-constexpr Measured kWorkloads[] = {{"squad2", "qwen3-8b"},       {"race", "qwen3-8b"},
-                                   {"narrativeqa", "qwen3-8b"},  {"longhealth", "qwen3-8b"},
-                                   {"catalog", "qwen3-8b"},      {"squad2", "qwen3-1.7b"},
-                                   {"race", "qwen3-1.7b"},       {"narrativeqa", "qwen3-1.7b"},
-                                   {"longhealth", "qwen3-1.7b"}, {"catalog", "qwen3-1.7b"}};
-
-std::vector<Measured> all_measured() {
-  std::vector<Measured> all;
-  for (const Measured& each : kWorkloads)
-    for (const Measured& in : {each, in_fp8(each), with_fp8_keys(each)}) all.push_back(in);
-  return all;
+std::string name_of(const testing::TestParamInfo<Measured>& measured) {
+  const auto& [workload, shape, numbers] = measured.param;
+  std::string name = fmt::format("{}_{}_{}", workload, shape, numbers.name);
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return !std::isalnum(c); }, '_');
+  return name;
 }
-
-INSTANTIATE_TEST_SUITE_P(Performance, H200, testing::ValuesIn(all_measured()));
+INSTANTIATE_TEST_SUITE_P(
+    Performance, H200,
+    testing::Combine(testing::Values("squad2", "race", "narrativeqa", "longhealth", "catalog"),
+                     testing::Values("qwen3-8b", "qwen3-1.7b"), testing::ValuesIn(kNumbers)),
+    name_of);
 
 }  // namespace
 }  // namespace sheaf

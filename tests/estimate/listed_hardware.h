@@ -2,7 +2,7 @@
 #include "core/model/shapes.h"
 #include "io/estimate/inputs.h"
 #include "io/files/hardware_file.h"
-#include "io/jobs/bench_stacks.h"
+#include "io/jobs/bench_workload.h"
 
 namespace sheaf::test {
 
@@ -17,6 +17,24 @@ inline const HardwareList& listed_hardware() {
 
 inline DescribedModel shape_of(const std::string& name) {
   return {shape_by_name(name)};
+}
+
+/// A workload with the given lengths.
+inline Workload make_up_workload(const RecordStatistics& statistics, int64_t records) {
+  auto bin = std::make_shared<BinParts>();
+  bin->instruction = make_up_tokens(statistics.instruction.value_or(0));
+  Workload workload;
+  workload.name = "statistics";
+  workload.vocab = 30000;
+  workload.common = static_cast<int64_t>(bin->instruction.size());
+  std::vector<RecordParts>& parts = workload.bins.emplace_back();
+  for (ReadyRecord& record : make_up_records(statistics, records, {{"", bin}}, INT32_MAX)) {
+    record.parts.record = static_cast<int32_t>(parts.size());
+    record.parts.stream = parts.size();
+    workload.questions += static_cast<int64_t>(record.parts.own_questions.size());
+    parts.push_back(std::move(record.parts));
+  }
+  return workload;
 }
 
 /// A run over made-up rows, predicted.

@@ -1,9 +1,8 @@
 #pragma once
 #include <algorithm>
 
-#include "core/estimate/calibration.h"
-#include "core/estimate/probe_list.h"
-#include "core/estimate/step_counts.h"
+#include "core/estimate/device_model.h"
+#include "core/estimate/device_profile.h"
 #include "core/model/shapes.h"
 
 namespace sheaf::test {
@@ -29,8 +28,8 @@ struct MadeUpDevice {
   }
   static double host(const StepCounts& counts) { return 2e-4 + 20e-9 * counts.tokens; }
 
-  static Calibration calibration() {
-    Calibration result{"made up", "made up", "2026-01-31", "0", {}};
+  static DeviceProfile profile() {
+    DeviceProfile result{"made up", "made up", "2026-01-31", "0", {}};
     for (const char* shape : {"qwen3-0.6b", "qwen3-1.7b", "qwen3-8b"}) {
       const ModelConfig config = shape_by_name(shape);
       for (const ListedProbe& listed : probes_for_gpu()) {

@@ -22,7 +22,7 @@ double hpd_rate(int32_t documents, int32_t batch) {
   return static_cast<double>(rows) / run.seconds;
 }
 
-TEST(Hpd, ThroughputRisesWithStackedDocumentsAndSaturates) {
+TEST(HpdPaper, ThroughputRisesWithStackedDocumentsAndSaturates) {
   std::vector<double> rates;
   for (const int32_t documents : {1, 2, 4, 8, 16, 32, 64, 128}) rates.push_back(hpd_rate(documents, 1));
   for (size_t i = 1; i < rates.size(); ++i) EXPECT_GT(rates[i], 0.97 * rates[i - 1]) << i;
@@ -31,11 +31,11 @@ TEST(Hpd, ThroughputRisesWithStackedDocumentsAndSaturates) {
   EXPECT_LT(rates[7] / rates[6], 1.15);
 }
 
-TEST(Hpd, StackingServesAtLeastAsWellAsBatching) {
+TEST(HpdPaper, StackingServesAtLeastAsWellAsBatching) {
   for (const int32_t count : {4, 16}) EXPECT_GE(hpd_rate(count, 1), 0.98 * hpd_rate(1, count)) << count;
 }
 
-TEST(Hpd, BeatsOneAnswerAfterTheOther) {
+TEST(HpdPaper, BeatsOneAnswerAfterTheOther) {
   // The whole object as one answer: keys and values decoded in a chain.
   const SimulatedRun chain = predict("qwen3-8b", "l40s", {100, 400, 1, 1, 12 * (6 + 5)}, 500,
                                      {.name = "standard", .documents = 1, .prompt_tokens = 1 << 20});
@@ -68,7 +68,7 @@ int32_t best_batch(int32_t queries, bool dense) {
   return best;
 }
 
-TEST(ParallelPrompting, MoreQuestionsOfADocumentRaiseThroughput) {
+TEST(ParallelPromptingPaper, MoreQuestionsOfADocumentRaiseThroughput) {
   double last = 0;
   for (const int32_t queries : {16, 64, 128, 256, 512}) {
     const double rate = queries / parallel_seconds(queries, 1, false);
@@ -77,7 +77,7 @@ TEST(ParallelPrompting, MoreQuestionsOfADocumentRaiseThroughput) {
   }
 }
 
-TEST(ParallelPrompting, UnderADenseMaskTheBestBatchGrowsWithTheQuestions) {
+TEST(ParallelPromptingPaper, UnderADenseMaskTheBestBatchGrowsWithTheQuestions) {
   EXPECT_LE(best_batch(128, true), best_batch(256, true));
   EXPECT_LE(best_batch(256, true), best_batch(1024, true));
   EXPECT_LT(best_batch(128, true), best_batch(1024, true));
@@ -86,11 +86,11 @@ TEST(ParallelPrompting, UnderADenseMaskTheBestBatchGrowsWithTheQuestions) {
     EXPECT_GT(parallel_seconds(128, 8, true), parallel_seconds(128, batch, true));
 }
 
-TEST(ParallelPrompting, SpansMakeOnePromptTheBestAlways) {
+TEST(ParallelPromptingPaper, SpansMakeOnePromptTheBestAlways) {
   for (const int32_t queries : {128, 256, 512, 1024}) EXPECT_EQ(best_batch(queries, false), 1) << queries;
 }
 
-TEST(ParallelPrompting, LongerDocumentsLowerThroughput) {
+TEST(ParallelPromptingPaper, LongerDocumentsLowerThroughput) {
   double last = 1e30;
   for (const double document : {256.0, 512.0, 1024.0}) {
     const SimulatedRun run =
@@ -112,7 +112,7 @@ double decode_seconds(int32_t prefix, int32_t batch, bool shared) {
       .total();
 }
 
-TEST(Hydragen, SpeedUpGrowsWithPrefixAndBatch) {
+TEST(HydragenPaper, SpeedUpGrowsWithPrefixAndBatch) {
   const auto speed_up = [](int32_t prefix, int32_t batch) {
     return decode_seconds(prefix, batch, false) / decode_seconds(prefix, batch, true);
   };
@@ -125,7 +125,7 @@ TEST(Hydragen, SpeedUpGrowsWithPrefixAndBatch) {
   EXPECT_GT(speed_up(16384, 1024), 8);
 }
 
-TEST(Hydragen, ALongSharedPrefixCostsLittle) {
+TEST(HydragenPaper, ALongSharedPrefixCostsLittle) {
   const double shared = decode_seconds(1024, 256, true) / decode_seconds(16384, 256, true);
   const double apart = decode_seconds(1024, 256, false) / decode_seconds(16384, 256, false);
   EXPECT_GT(shared, 0.5);

@@ -1,10 +1,9 @@
-#include "core/estimate/predict.h"
-
 #include <gtest/gtest.h>
 
+#include "core/engine/backend.h"
 #include "core/engine/engine.h"
+#include "core/estimate/device_model.h"
 #include "core/estimate/simulate.h"
-#include "core/plan/counting_backend.h"
 #include "cpu/cpu_backend.h"
 #ifdef SHEAF_WITH_CUDA
 #include "cuda/cuda_backend.h"
@@ -17,7 +16,7 @@ namespace {
 using test::MadeUpDevice;
 
 const DeviceModel& device() {
-  static const DeviceModel model = fit_device(MadeUpDevice::calibration());
+  static const DeviceModel model = fit_device(MadeUpDevice::profile());
   return model;
 }
 
@@ -79,7 +78,7 @@ TEST(PredictedTime, SumsTheStepsOfAnEngine) {
   EXPECT_NEAR(seconds_of(3), 3 * one, 1e-9);
 }
 
-TEST(PlanMemory, WeightsAndPoolAsTheEngineTakesThem) {
+TEST(PlanMemory, HoldsWeightsAndPoolOfTheEngine) {
   Hardware hardware;
   hardware.memory = 141e9;
   const MemoryPlan plan = plan_memory({"qwen3-8b", shape_by_name("qwen3-8b"), &hardware});
@@ -92,7 +91,7 @@ TEST(PlanMemory, WeightsAndPoolAsTheEngineTakesThem) {
   EXPECT_TRUE(plan_memory({"qwen3-14b", shape_by_name("qwen3-14b"), &hardware}).fits());
 }
 
-TEST(PlanMemory, KeysAndRowsAsTheBackendsHaveThem) {
+TEST(PlanMemory, CountsKeysAndRowsAsTheBackendsDo) {
   Hardware gpu, cpu;
   gpu.memory = cpu.memory = 141e9;
   cpu.gpu = false;

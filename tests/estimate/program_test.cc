@@ -11,7 +11,7 @@ using nlohmann::json;
 using test::run_sheaf;
 
 TEST(EstimateCommand, NeedsNeitherModelNorGpu) {
-  const test::Scratch scratch;
+  const TempFolder scratch;
   const std::string corpus =
       scratch.write("c.jsonl", R"({"text":"A red cup of tea.","q":["Which colour?","What for?"]})"
                                "\n"
@@ -31,7 +31,7 @@ TEST(EstimateCommand, NeedsNeitherModelNorGpu) {
 }
 
 TEST(EstimateCommand, AFewRowsStandForMany) {
-  const test::Scratch scratch;
+  const TempFolder scratch;
   std::string rows, text;
   for (int word = 0; word < 200; ++word) text += "word" + std::to_string(word) + " ";
   for (int i = 0; i < 512; ++i)
@@ -64,8 +64,8 @@ TEST(EstimateCommand, AFewRowsStandForMany) {
 }
 
 TEST(EstimateCommand, SweepsWriteATableAndAPage) {
-  const test::Scratch scratch;
-  const std::string page = scratch.file("page.html");
+  const TempFolder scratch;
+  const std::string page = scratch.path("page.html");
   const auto ran = run_sheaf(scratch,
                              "estimate --model qwen3-8b --document-tokens 100 --rows 50 --sweep "
                              "hardware=l4,h200 --sweep model=qwen3-8b,qwen3-32b --within 1h --html " +
@@ -73,15 +73,15 @@ TEST(EstimateCommand, SweepsWriteATableAndAPage) {
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_NE(ran.out.find("cheapest in time"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("sheaf runs a model on one device"), std::string::npos);  // 32B on an L4
-  const std::string html = test::read_text(page);
+  const std::string html = read_text(page);
   EXPECT_NE(html.find("<table>"), std::string::npos);
   EXPECT_NE(html.find("cheapest in time"), std::string::npos);
   EXPECT_NE(html.find("<title>rows per second</title>"), std::string::npos);
   EXPECT_NE(ran.out.find("####################"), std::string::npos) << ran.out;
 }
 
-TEST(EstimateCommand, RefusesWithAReason) {
-  const test::Scratch scratch;
+TEST(EstimateCommand, WrongOptionsAreRefusedWithAReason) {
+  const TempFolder scratch;
   const auto says = [&](const std::string& arguments, const std::string& text) {
     const auto ran = run_sheaf(scratch, "estimate " + arguments);
     EXPECT_EQ(ran.exit_code, 2) << arguments;
@@ -102,8 +102,8 @@ TEST(EstimateCommand, RefusesWithAReason) {
   says("--model qwen3-8b --document-tokens 1e7 --questions 1e4 --answer-tokens 1e5", "too many to make up");
 }
 
-TEST(EstimateCommand, RefusesASweepOfNothingAndLateFaultsEarly) {
-  const test::Scratch scratch;
+TEST(EstimateCommand, EmptySweepsAndLateFaultsAreRefusedFirst) {
+  const TempFolder scratch;
   const auto says = [&](const std::string& arguments, const std::string& text) {
     const auto ran = run_sheaf(scratch, "estimate " + arguments);
     EXPECT_EQ(ran.exit_code, 2) << arguments << ran.out;
@@ -113,7 +113,7 @@ TEST(EstimateCommand, RefusesASweepOfNothingAndLateFaultsEarly) {
   says("--model smollm2-135m --document-tokens 100000 --hardware h200,h100", "input.too_long");
   says("--model smollm2-135m --document-tokens 100000 --documents-per-record 2 --method pced --hardware h200",
        "a longer context or shorter documents");
-  says("--model qwen3-8b --document-tokens 10 --hardware h200 --html " + scratch.file("no/such/page.html"),
+  says("--model qwen3-8b --document-tokens 10 --hardware h200 --html " + scratch.path("no/such/page.html"),
        "does not exist; create it first");
   says("--model qwen3-8b --document-tokens 10 --within 3", "--within");
   const std::string job = "configs/squad.yaml --model qwen3-8b --document-tokens 10 --set ";
@@ -124,8 +124,8 @@ TEST(EstimateCommand, RefusesASweepOfNothingAndLateFaultsEarly) {
   EXPECT_NE(many.out.find("rows      1,000,000,000,000\n"), std::string::npos) << many.out;
 }
 
-TEST(EstimateCommand, RefusesWhatIsNoLength) {
-  const test::Scratch scratch;
+TEST(EstimateCommand, WrongLengthsAreRefused) {
+  const TempFolder scratch;
   for (const char* option :
        {"--document-tokens", "--answer-tokens", "--questions", "--question-tokens", "--instruction-tokens"})
     for (const char* value : {"nan", "inf", "1e300", "-1", "many"}) {
@@ -140,7 +140,7 @@ TEST(EstimateCommand, RefusesWhatIsNoLength) {
 }
 
 TEST(EstimateProgram, ACpuIsEstimatedInTheDtypeOfTheJob) {
-  const test::Scratch scratch;
+  const TempFolder scratch;
   const auto seconds = [&](const std::string& dtype) {
     const auto ran = run_sheaf(
         scratch,
@@ -153,12 +153,12 @@ TEST(EstimateProgram, ACpuIsEstimatedInTheDtypeOfTheJob) {
   EXPECT_LT(int8, 0.8 * int16);
 }
 
-TEST(Calibrate, RefusesBeforeItMeasures) {
-  const test::Scratch scratch;
-  const std::string file = scratch.file("device.json");
+TEST(BenchProfile, RefusesBeforeItMeasures) {
+  const TempFolder scratch;
+  const std::string file = scratch.path("device.json");
   const auto nothing = run_sheaf(scratch, "bench");
   EXPECT_EQ(nothing.exit_code, 2);
-  EXPECT_NE(nothing.err.find("--calibrate"), std::string::npos) << nothing.err;
+  EXPECT_NE(nothing.err.find("--profile"), std::string::npos) << nothing.err;
   const auto unknown = run_sheaf(scratch, "bench --device cpu --shapes qwen3-9b --calibrate " + file);
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_NE(unknown.err.find("unknown shape \"qwen3-9b\"; did you mean \"qwen3-"), std::string::npos)

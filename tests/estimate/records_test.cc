@@ -1,9 +1,8 @@
-#include "core/estimate/records.h"
-
 #include <gtest/gtest.h>
 #include <random>
 
-#include "io/base/processor_name.h"
+#include "core/estimate/estimate.h"
+#include "io/base/process.h"
 #include "tests/estimate/listed_hardware.h"
 
 namespace sheaf {
@@ -108,7 +107,7 @@ TEST(PlanRows, TellsRowsWithoutMemoryFromRowsWithoutPositions) {
 }
 
 TEST(FindDeviceModel, ACpuIsKnownByItsProcessorAndCores) {
-  // The list has a calibration of two cores of a Neoverse-V1.
+  // The list has a profile of two cores of a Neoverse-V1.
   const std::optional<DeviceModel> found = find_device_model("CPU, fp32, NEON, 2 threads");
   ASSERT_TRUE(found);
   if (processor_and_cores() == "Neoverse-V1, 2 cores")

@@ -5,7 +5,7 @@
 #include "io/files/job_file.h"
 #include "io/files/job_fingerprint.h"
 #include "tests/app/program.h"
-#include "tests/io/temp_folder.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {
@@ -54,7 +54,7 @@ TEST_F(EstimateSection, IsReadStrictlyByEveryCommand) {
   EXPECT_TRUE(says(refusal("estimate: {sweep: {documents: []}}\n"), "empty list"));
 }
 
-TEST_F(EstimateSection, IsNoPartOfWhatARunIs) {
+TEST_F(EstimateSection, IsNotPartOfTheFingerprint) {
   const auto print = [&](const std::string& more) {
     return job_fingerprint(read_job(job(more), {}), false, Shard{});
   };
@@ -83,8 +83,8 @@ TEST_F(EstimateSection, TheCommandLineWins) {
   EXPECT_EQ(own.sweep[0].key, "devices");
 }
 
-TEST_F(EstimateSection, IsWhatTheCommandIsAsked) {
-  const test::Scratch scratch;
+TEST_F(EstimateSection, GivesTheCommandItsOptions) {
+  const TempFolder scratch;
   const std::string file =
       job("estimate: {model: qwen3-8b, rows: 5000, statistics: {document_tokens: 100, questions: 3}, "
           "answer_tokens: 4, "

@@ -9,10 +9,9 @@ namespace {
 
 using nlohmann::json;
 using test::run_sheaf;
-using test::Scratch;
 
-TEST(EstimatedShards, AreRoundsOfDevicesPlusWhatIsAssumed) {
-  const Scratch scratch;
+TEST(EstimatedShards, TakeRoundsOfDevicesPlusAssumedStarts) {
+  const TempFolder scratch;
   const std::string command =
       "estimate --model qwen3-1.7b --document-tokens 120 --questions 8 --instruction-tokens 60 --records "
       "50000000 "

@@ -11,13 +11,13 @@ namespace {
 using nlohmann::json;
 using test::run_sheaf;
 
-json estimate_on_h200(const test::Scratch& scratch, const std::string& arguments) {
+json estimate_on_h200(const TempFolder& scratch, const std::string& arguments) {
   const auto ran = run_sheaf(scratch, "estimate " + arguments + " --hardware h200 --json");
   EXPECT_EQ(ran.exit_code, 0) << arguments << ": " << ran.err;
   return json::parse(ran.out, nullptr, false);
 }
 
-void expect_no_sharing(const test::Scratch& scratch, const std::string& job,
+void expect_no_sharing(const TempFolder& scratch, const std::string& job,
                        const std::vector<std::string>& methods) {
   std::vector<json> alone;
   for (const std::string& method : methods)
@@ -37,7 +37,7 @@ void expect_no_sharing(const test::Scratch& scratch, const std::string& job,
 }
 
 TEST(EstimateSweep, SharesNoRowsBetweenMethodsOfDocuments) {
-  const test::Scratch scratch;
+  const TempFolder scratch;
   const std::string row =
       R"("docs":[{"text":"In Oss, by the bridge."},{"text":"Bread is baked daily in a large oven."}]})"
       "\n";
@@ -50,7 +50,7 @@ TEST(EstimateSweep, SharesNoRowsBetweenMethodsOfDocuments) {
 }
 
 TEST(EstimateSweep, WordsExamplesAsEachMethodDoes) {
-  const test::Scratch scratch;
+  const TempFolder scratch;
   std::string examples;
   for (int i = 0; i < 4; ++i)
     examples +=
@@ -71,13 +71,13 @@ TEST(EstimateSweep, WordsExamplesAsEachMethodDoes) {
 }
 
 TEST(EstimateSweep, SharesNoRowsBetweenMethodsOfExtraction) {
-  const test::Scratch scratch;
+  const TempFolder scratch;
   expect_no_sharing(scratch, "configs/demo.yaml --model qwen3-8b --document-tokens 100 --rows 16",
                     {"hpd", "standard"});
 }
 
 TEST(EstimateSweep, RefusesWhatARunWouldRefuse) {
-  const test::Scratch scratch;
+  const TempFolder scratch;
   const auto says = [&](const std::string& arguments, const std::string& text) {
     const auto ran = run_sheaf(scratch, "estimate " + arguments + " --model qwen3-8b --document-tokens 50");
     EXPECT_EQ(ran.exit_code, 2) << arguments << ran.out;

@@ -11,9 +11,7 @@ namespace {
 using nlohmann::json;
 using test::Ran;
 using test::read_json_lines;
-using test::read_text;
 using test::run_sheaf;
-using test::Scratch;
 
 constexpr const char* kMethods =
     "methods: [{name: standard}, {name: prefix}, {label: packed, name: ippd, documents: 2}]\n";
@@ -34,7 +32,7 @@ class EvalCommand : public testing::Test {
     }
     const json data{{"version", "v2.0"},
                     {"data", json::array({{{"title", "Boxes"}, {"paragraphs", paragraphs}}})}};
-    std::filesystem::create_directory(scratch_.file("data"));
+    std::filesystem::create_directory(scratch_.path("data"));
     scratch_.write("data/boxes.json", data.dump());
     scratch_.write("job.yaml",
                    "model: {path: none}\n"
@@ -49,47 +47,47 @@ class EvalCommand : public testing::Test {
   std::string command(const std::string& methods = kMethods, const std::string& dataset = "") {
     const std::string file = scratch_.write(
         "eval.yaml",
-        "name: Boxes\noutput: {path: " + scratch_.file("out") + "}\ndata: " + scratch_.file("data") +
+        "name: Boxes\noutput: {path: " + scratch_.path("out") + "}\ndata: " + scratch_.path("data") +
             "\nbaseline: standard\nmodels:\n  - {name: tiny, path: " + model_ +
-            ", chat: plain}\ndatasets:\n  - {name: boxes, job: " + scratch_.file("job.yaml") +
+            ", chat: plain}\ndatasets:\n  - {name: boxes, job: " + scratch_.path("job.yaml") +
             ", path: boxes.json, metric: squad" + dataset + "}\n" + methods + "cost: {usd_per_hour: 3.6}\n");
     return "eval " + file;
   }
   std::string run_folder(const std::string& method) const {
-    return scratch_.file("out/tiny/boxes/" + method);
+    return scratch_.path("out/tiny/boxes/" + method);
   }
 
-  Scratch scratch_;
+  TempFolder scratch_;
   std::string model_;
 };
 
-TEST_F(EvalCommand, SomebodysTablesAreNeverReplaced) {
-  std::filesystem::create_directory(scratch_.file("out"));
+TEST_F(EvalCommand, TablesOfOthersAreNeverReplaced) {
+  std::filesystem::create_directory(scratch_.path("out"));
   scratch_.write("out/table.csv", "mine");
   for (const char* more : {"", " --restart"}) {
     const Ran ran = run_sheaf(scratch_, command() + more);
     EXPECT_EQ(ran.exit_code, 2);
     EXPECT_NE(ran.err.find("table.csv, but no evaluation"), std::string::npos) << ran.err;
-    EXPECT_EQ(read_text(scratch_.file("out/table.csv")), "mine");
-    EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/tiny")));
+    EXPECT_EQ(read_text(scratch_.path("out/table.csv")), "mine");
+    EXPECT_FALSE(std::filesystem::exists(scratch_.path("out/tiny")));
   }
   // A table that an evaluation made may be replaced, also where its lock is gone.
-  std::filesystem::remove(scratch_.file("out/table.csv"));
+  std::filesystem::remove(scratch_.path("out/table.csv"));
   ASSERT_EQ(run_sheaf(scratch_, command()).exit_code, 0);
-  std::filesystem::remove(scratch_.file("out/.lock"));
+  std::filesystem::remove(scratch_.path("out/.lock"));
   EXPECT_EQ(run_sheaf(scratch_, command()).exit_code, 0);
 }
 
-TEST_F(EvalCommand, TheTableSaysWhatScoreSays) {
+TEST_F(EvalCommand, TheTableHoldsTheFiguresOfScore) {
   const Ran ran = run_sheaf(scratch_, command() + " --json --log-samples");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const json table = json::parse(ran.out);
-  EXPECT_EQ(table, json::parse(read_text(scratch_.file("out/table.json"))));
+  EXPECT_EQ(table, json::parse(read_text(scratch_.path("out/table.json"))));
   ASSERT_EQ(table["rows"].size(), 3u);
   for (const json& row : table["rows"]) {
     const std::string folder = run_folder(row["method"].get<std::string>());
     const Ran score = run_sheaf(scratch_, "score --json --metric squad --gold " +
-                                              scratch_.file("data/boxes.json") + " --pred " + folder);
+                                              scratch_.path("data/boxes.json") + " --pred " + folder);
     ASSERT_EQ(score.exit_code, 0) << score.err;
     const json scored = json::parse(score.out), report = json::parse(read_text(folder + "/report.json"));
     EXPECT_EQ(row["quality"], scored["f1"]);
@@ -111,9 +109,9 @@ TEST_F(EvalCommand, TheTableSaysWhatScoreSays) {
   EXPECT_FALSE(table["rows"][0].contains("exact_match_percent")) << "the baseline";
   for (const size_t other : {1u, 2u})
     EXPECT_EQ(table["rows"][other]["exact_match_percent"], 100.0) << "exact methods";
-  EXPECT_EQ(test::xml_fault(read_text(scratch_.file("out/table.html"))), "");
-  EXPECT_EQ(test::xml_fault(read_text(scratch_.file("out/differences.html"))), "");
-  EXPECT_NE(read_text(scratch_.file("out/table.md")).find("| tiny | boxes | packed | 18 |"),
+  EXPECT_EQ(test::xml_fault(read_text(scratch_.path("out/table.html"))), "");
+  EXPECT_EQ(test::xml_fault(read_text(scratch_.path("out/differences.html"))), "");
+  EXPECT_NE(read_text(scratch_.path("out/table.md")).find("| tiny | boxes | packed | 18 |"),
             std::string::npos);
 
   // Finished runs are not run again, and their figures stay.
@@ -133,12 +131,12 @@ TEST_F(EvalCommand, ALimitLeavesOutTheRest) {
   EXPECT_EQ(row["missing"], 0);
   const Ran score =
       run_sheaf(scratch_, "score --json --skip-missing --quiet --metric squad --gold " +
-                              scratch_.file("data/boxes.json") + " --pred " + run_folder("standard"));
+                              scratch_.path("data/boxes.json") + " --pred " + run_folder("standard"));
   EXPECT_EQ(row["quality"], json::parse(score.out)["f1"]);
 }
 
 TEST_F(EvalCommand, RejectsAreWrongAnswersAndDoNotStopIt) {
-  const std::string data = read_text(scratch_.file("data/boxes.json"));
+  const std::string data = read_text(scratch_.path("data/boxes.json"));
   scratch_.write("data/boxes.json",
                  std::string(data).replace(data.find("Box 3 holds"), 1, std::string(9000, 'x')));
   const Ran ran = run_sheaf(scratch_, command() + " --json");
@@ -161,8 +159,8 @@ TEST_F(EvalCommand, DifferencesAreShownSideBySide) {
   EXPECT_NE(shown.out.find("tiny, boxes: standard and wild differ in "), std::string::npos) << shown.out;
   EXPECT_NE(shown.out.find("context     Box 0 holds tea & <rye>."), std::string::npos) << shown.out;
   EXPECT_NE(shown.out.find("references  tea & <rye>"), std::string::npos);
-  EXPECT_EQ(test::xml_fault(read_text(scratch_.file("out/differences.html"))), "");
-  EXPECT_NE(read_text(scratch_.file("out/differences.html")).find("tea &amp; &lt;rye&gt;"),
+  EXPECT_EQ(test::xml_fault(read_text(scratch_.path("out/differences.html"))), "");
+  EXPECT_NE(read_text(scratch_.path("out/differences.html")).find("tea &amp; &lt;rye&gt;"),
             std::string::npos);
   const json pairs =
       json::parse(run_sheaf(scratch_, command(methods) + " --differences standard wild --json").out);
@@ -174,7 +172,7 @@ TEST_F(EvalCommand, DifferencesAreShownSideBySide) {
   EXPECT_NE(unknown.err.find("did you mean \"wild\""), std::string::npos) << unknown.err;
 }
 
-TEST_F(EvalCommand, ASignalStopsItForNow) {
+TEST_F(EvalCommand, AStoppedEvaluationResumes) {
   const std::string more = " --set engine.window=1 --set method.max_value_tokens=200";
   const std::string line = command() + more + " --quiet";
   test::Running evaluation(line + " 2>/dev/null", test::stop_at_group(1));
@@ -182,9 +180,9 @@ TEST_F(EvalCommand, ASignalStopsItForNow) {
   EXPECT_TRUE(std::filesystem::exists(run_folder("standard") + "/journal"));
   evaluation.send(SIGTERM);
   EXPECT_EQ(evaluation.end(), 130);
-  EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/table.json")));
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path("out/table.json")));
   ASSERT_EQ(run_sheaf(scratch_, line).exit_code, 0);
-  const json table = json::parse(read_text(scratch_.file("out/table.json")));
+  const json table = json::parse(read_text(scratch_.path("out/table.json")));
   EXPECT_EQ(table["rows"][2]["exact_match_percent"], 100.0);
 }
 
@@ -194,7 +192,7 @@ TEST_F(EvalCommand, MistakesAreFoundBeforeAnythingRuns) {
     EXPECT_EQ(ran.exit_code, 2) << line;
     EXPECT_NE(ran.err.find(words), std::string::npos) << ran.err;
   };
-  const std::string place = scratch_.file("eval.yaml") + ":";
+  const std::string place = scratch_.path("eval.yaml") + ":";
   refused(command("methods: [{name: standard}, {name: ippd, documnts: 2}]\n"),
           place + "9: unknown key \"documnts\"; did you mean \"documents\"?");
   refused(command("methods: [{name: standard}, {name: hpd}]\n"),
@@ -213,12 +211,12 @@ TEST_F(EvalCommand, MistakesAreFoundBeforeAnythingRuns) {
           "paper.rows.dataset \"boxs\" is not in this evaluation; did you mean \"boxes\"?");
   refused(command(kMethods, ", judge: {model: m}"), "judge works only with task.kind extract");
   refused(command() + " --model tinny", "did you mean \"tiny\"?");
-  refused(command() + " --model tiny=" + scratch_.file("no-model"), "--model tiny: model.path: no such file");
+  refused(command() + " --model tiny=" + scratch_.path("no-model"), "--model tiny: model.path: no such file");
   refused(command() + " --set method.documents=x", "--set method.documents=x");
-  EXPECT_FALSE(std::filesystem::exists(scratch_.file("out")));
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path("out")));
 }
 
-TEST_F(EvalCommand, OtherRunsAreLeftAlone) {
+TEST_F(EvalCommand, ARunOfOtherSettingsIsRefusedBeforeAnythingRuns) {
   ASSERT_EQ(run_sheaf(scratch_, command() + " -q --method packed").exit_code, 0);
   const Ran ran = run_sheaf(scratch_, command() + " --limit 3");
   EXPECT_EQ(ran.exit_code, 2);
@@ -226,14 +224,14 @@ TEST_F(EvalCommand, OtherRunsAreLeftAlone) {
             std::string::npos)
       << ran.err;
   EXPECT_FALSE(std::filesystem::exists(run_folder("standard"))) << "found before anything ran";
-  std::filesystem::copy(model_, scratch_.file("broken"));
+  std::filesystem::copy(model_, scratch_.path("broken"));
   scratch_.write("broken/config.json", "{}");
-  const Ran broken = run_sheaf(scratch_, command() + " --model tiny=" + scratch_.file("broken"));
+  const Ran broken = run_sheaf(scratch_, command() + " --model tiny=" + scratch_.path("broken"));
   EXPECT_EQ(broken.exit_code, 2) << broken.err;
   EXPECT_EQ(run_sheaf(scratch_, command() + " --limit 3 --restart -q").exit_code, 0);
 }
 
-TEST_F(EvalCommand, ThePaperStandsBesideUs) {
+TEST_F(EvalCommand, FiguresOfAPaperAreShownBesideOurs) {
   const Ran ran =
       run_sheaf(scratch_, command(std::string(kMethods) +
                                   "paper: {table: 'P, table 1', scale: {boxes: 100}, rows: [{model: tiny, "
@@ -260,19 +258,19 @@ TEST_F(EvalCommand, ExtractionsAreScoredAndJudged) {
       "job.yaml",
       "model: {path: none}\ninput: {path: none.jsonl, id: sku, category: category, document: title}\n"
       "task: {kind: extract, schema: " +
-          scratch_.file("schema.yaml") +
+          scratch_.path("schema.yaml") +
           "}\n"
           "method: {name: hpd, max_value_tokens: 4}\nengine: {device: cpu}\noutput: {path: none}\n");
   const std::string file = scratch_.write(
-      "eval.yaml", "name: Teas\noutput: {path: " + scratch_.file("out") + "}\nmodels: [{name: tiny, path: " +
-                       model_ + ", chat: plain}]\ndatasets: [{name: teas, job: " + scratch_.file("job.yaml") +
+      "eval.yaml", "name: Teas\noutput: {path: " + scratch_.path("out") + "}\nmodels: [{name: tiny, path: " +
+                       model_ + ", chat: plain}]\ndatasets: [{name: teas, job: " + scratch_.path("job.yaml") +
                        ", path: " + corpus + ", metric: attributes, judge: {model: " + model_ +
                        "}}]\nmethods: [{name: standard}, {name: hpd}]\n");
   const Ran ran = run_sheaf(scratch_, "eval --json --log-samples " + file);
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const json table = json::parse(ran.out);
   for (const json& row : table["rows"]) {
-    const std::string folder = scratch_.file("out/tiny/teas/" + row["method"].get<std::string>());
+    const std::string folder = scratch_.path("out/tiny/teas/" + row["method"].get<std::string>());
     const Ran score =
         run_sheaf(scratch_, "score --json --metric attributes --gold " + corpus + " --pred " + folder);
     EXPECT_EQ(row["quality"], json::parse(score.out)["micro_f1"]) << score.err;
@@ -291,24 +289,24 @@ TEST_F(EvalCommand, ExtractionsAreScoredAndJudged) {
 }
 
 TEST(EvalJudge, RepliesAreCounted) {
-  const Scratch scratch;
+  const TempFolder scratch;
   const auto reply = [](const char* id, const json& answer) {
     return json{{"id", id}, {"answer", answer}}.dump() + "\n";
   };
-  std::filesystem::create_directory(scratch.file("judged"));
+  std::filesystem::create_directory(scratch.path("judged"));
   scratch.write("judged/rows-00000.jsonl",
                 reply("a", R"(Fine. <result>{"Brand": "correct", "Weight": "missing"}</result>)") +
                     reply("b", R"(<result>{"Brand": "hallucination", "Weight": "correct null"}</result>)") +
                     reply("c", "I cannot say.") + reply("d", nullptr));
-  const Judgements judged = count_replies(scratch.file("judged"), 5);
+  const Judgements judged = count_replies(scratch.path("judged"), 5);
   EXPECT_EQ(judged.asked, 5);
   EXPECT_EQ(judged.unread, 3) << "c, d and one that has no row";
   ASSERT_TRUE(judged.llm_f1);
   EXPECT_NEAR(*judged.llm_f1, 2.0 / 3, 1e-12) << "precision 2 of 3, recall 2 of 3";
 }
 
-TEST(EvalConfigs, AllAreRightWithoutModelsAndData) {
-  const Scratch scratch;
+TEST(EvalConfigs, AreReadWithoutModelsAndData) {
+  const TempFolder scratch;
   int files = 0;
   for (const char* folder : {"configs/eval", "configs/papers"})
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -330,18 +328,18 @@ TEST_F(EvalCommand, AMethodThatSkipsADatasetIsNotComparedThere) {
 
 TEST_F(EvalCommand, AMetricThatDoesNotFitIsRefusedBeforeTheFirstRun) {
   std::string asked = command();
-  std::string text = read_text(scratch_.file("eval.yaml"));
+  std::string text = read_text(scratch_.path("eval.yaml"));
   text.replace(text.find("metric: squad"), 13, "metric: quac");
   scratch_.write("eval.yaml", text);
   const Ran ran = run_sheaf(scratch_, asked);
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_NE(ran.err.find("dataset boxes: the metric quac needs dialogs"), std::string::npos) << ran.err;
-  EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/tiny")));
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path("out/tiny")));
 }
 
-TEST_F(EvalCommand, AModelMayBeSetOnOneDataset) {
+TEST_F(EvalCommand, AModelMaySetKeysOnOneDataset) {
   const std::string command_of = command();
-  const std::string file = scratch_.file("eval.yaml");
+  const std::string file = scratch_.path("eval.yaml");
   std::string text = read_text(file);
   const std::string model = "chat: plain";
   text.replace(text.find(model), model.size(), model + ", set_on: {boxes: {method.max_value_tokens: 2}}");

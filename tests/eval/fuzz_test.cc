@@ -1,5 +1,5 @@
 // Evaluation files and saved measurements that were damaged or made up: read or refused, never a crash.
-#include "tests/io/fuzz.h"
+#include "tests/fuzz.h"
 
 #include "io/eval/eval_file.h"
 #include "io/eval/eval_grid.h"
@@ -7,7 +7,7 @@
 namespace sheaf {
 namespace {
 
-TEST(FuzzEval, Files) {
+TEST(FuzzEval, EvaluationFilesAreReadOrRefused) {
   const TempFolder folder;
   const std::string job = folder.write("job.yaml",
                                        "model: {path: none}\ninput: {path: none.json, format: squad}\n"

@@ -8,22 +8,21 @@ namespace {
 
 using nlohmann::json;
 using test::Ran;
-using test::read_text;
 using test::run_sheaf;
-using test::Scratch;
 
 class EvalLengthsCommand : public testing::Test {
  protected:
-  Scratch scratch_;
+  TempFolder scratch_;
   const std::string model_ = test::make_tiny_model(scratch_);
 };
 
 /// An evaluation of rows of given lengths; `more` is added to the dataset's lengths.
-std::string lengths_command(const Scratch& scratch, const std::string& model, const std::string& more = "") {
+std::string lengths_command(const TempFolder& scratch, const std::string& model,
+                            const std::string& more = "") {
   return "eval " +
          scratch.write(
              "lengths.yaml",
-             "name: Lengths\noutput: {path: " + scratch.file("timed") +
+             "name: Lengths\noutput: {path: " + scratch.path("timed") +
                  "}\nbaseline: apart\nmodels: [{name: tiny, path: " + model +
                  "}]\ndatasets:\n"
                  "  - {name: b4, set: {engine.prompts: 2}, lengths: {documents: 4, document_tokens: 9, "
@@ -51,14 +50,14 @@ TEST_F(EvalLengthsCommand, LengthsAreTimed) {
   for (const json& row : rows)
     EXPECT_DOUBLE_EQ(row["throughput"].get<double>(),
                      row["count"].get<double>() / row["seconds"].get<double>());
-  const json timing = json::parse(read_text(scratch_.file("timed/tiny/b4/ippd/timing.json")));
+  const json timing = json::parse(read_text(scratch_.path("timed/tiny/b4/ippd/timing.json")));
   EXPECT_EQ(timing["measured"]["engine"]["prompts"], 2);
   EXPECT_EQ(timing["weights"], "loaded");
 
   // Once measured it is not measured again; the paper's digits are those that it prints.
   const Ran again = run_sheaf(scratch_, command);
   ASSERT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_EQ(json::parse(read_text(scratch_.file("timed/tiny/b4/ippd/timing.json"))), timing);
+  EXPECT_EQ(json::parse(read_text(scratch_.path("timed/tiny/b4/ippd/timing.json"))), timing);
   EXPECT_NE(again.out.find(" 1930.0 "), std::string::npos) << again.out;
   EXPECT_NE(again.out.find("paper's GB"), std::string::npos) << again.out;
   EXPECT_NE(again.out.find("23.70"), std::string::npos) << again.out;
@@ -76,7 +75,7 @@ TEST_F(EvalLengthsCommand, OfLengthsDecodingAloneIsLessThanAll) {
   const std::string alone = lengths_command(scratch_, "smollm2-135m", ", decoding_only: true");
   const Ran ran = run_sheaf(scratch_, alone + " --dataset b4 --method ippd --json");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  const json timing = json::parse(read_text(scratch_.file("timed/tiny/b4/ippd/timing.json")));
+  const json timing = json::parse(read_text(scratch_.path("timed/tiny/b4/ippd/timing.json")));
   EXPECT_EQ(timing["weights"], "random");
   EXPECT_EQ(timing["measured"]["lengths"]["decoding_only"], true);
   if (timing.contains("not_measured")) {  // the machine had other work to do
@@ -110,7 +109,7 @@ TEST_F(EvalLengthsCommand, LengthsThatDoNotFitAreLeftOut) {
 TEST_F(EvalLengthsCommand, ADraftIsTimedWithAGivenShareOfRightTokens) {
   const auto command = [&](const std::string& methods) {
     return "eval " +
-           scratch_.write("draft.yaml", "name: Draft\noutput: {path: " + scratch_.file("drafted") +
+           scratch_.write("draft.yaml", "name: Draft\noutput: {path: " + scratch_.path("drafted") +
                                             "}\nbaseline: ar\nmodels: [{name: tiny, path: " + model_ +
                                             "}]\ndatasets:\n  - {name: d, set: {engine.prompts: 1}, lengths: "
                                             "{documents: 2, document_tokens: 9, questions: 8, "
@@ -120,7 +119,7 @@ TEST_F(EvalLengthsCommand, ADraftIsTimedWithAGivenShareOfRightTokens) {
            " --device cpu --restart --json";
   };
   const auto timing = [&](const std::string& method) {
-    return json::parse(read_text(scratch_.file("drafted/tiny/d/" + method + "/timing.json")));
+    return json::parse(read_text(scratch_.path("drafted/tiny/d/" + method + "/timing.json")));
   };
   const Ran ran =
       run_sheaf(scratch_, command("{label: hpd, name: ippd, documents: 1}, {label: drafted, name: "
@@ -149,7 +148,7 @@ TEST_F(EvalLengthsCommand, ADraftIsTimedWithAGivenShareOfRightTokens) {
   refused("{name: ippd, accepted: 0.5, speculate: {draft: qwen3-1.9b}}", "did you mean \"qwen3-1.7b\"?");
 }
 
-TEST_F(EvalLengthsCommand, WhatLengthsCannotBeIsRefused) {
+TEST_F(EvalLengthsCommand, WrongLengthsAreRefused) {
   const auto refused = [&](const std::string& command, const std::string& part) {
     const Ran ran = run_sheaf(scratch_, command);
     EXPECT_EQ(ran.exit_code, 2) << command;

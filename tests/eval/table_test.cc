@@ -55,7 +55,7 @@ TEST(EvalTable, RatesAreAgainstTheBaselineAndThePrice) {
   EXPECT_FALSE(alone.rows[0].own.usd_per_1k) << "there is no price";
 }
 
-TEST(EvalTable, TextIsAlignedAndHasThePaperBesideUs) {
+TEST(EvalTable, TextIsAlignedWithFiguresOfThePaper) {
   EXPECT_EQ(eval_text(table()),
             "model  dataset  method     n  throughput  paper   quality         95 %      p  EM %  speed-up   "
             " $/1k\n"

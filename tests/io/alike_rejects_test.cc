@@ -3,14 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include "core/task/reason_kind.h"
+#include "core/task/record.h"
 #include "io/base/sha256.h"
 #include "io/run_folder/merge_shards.h"
-#include "io/run_folder/rejected_records.h"
+#include "io/run_folder/read_rows.h"
 #include "io/run_folder/run_folder.h"
+#include "tests/files.h"
+#include "tests/fuzz.h"
 #include "tests/io/corpus_records.h"
-#include "tests/io/fuzz.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -56,7 +56,7 @@ int64_t records_given(const std::vector<Given>& all) {
   return records;
 }
 
-TEST(AlikeRejects, AreCountedAfterTheFirstHundred) {
+TEST(RepeatedRejects, AreOnlyCountedAfterTheFirstHundred) {
   const TempFolder folder;
   std::string text = usable_line(0);
   for (int i = 0; i < 2500; ++i) text += "oops " + std::to_string(i) + "\n";
@@ -75,7 +75,7 @@ TEST(AlikeRejects, AreCountedAfterTheFirstHundred) {
   EXPECT_EQ(all[105].records, 1);
 }
 
-TEST(AlikeRejects, WhatHasAnIdIsToldEach) {
+TEST(RepeatedRejects, WithAnIdAreListedEach) {
   const TempFolder folder;
   std::string with_id, without;
   for (int i = 0; i < 500; ++i) {
@@ -97,7 +97,7 @@ TEST(AlikeRejects, WhatHasAnIdIsToldEach) {
   EXPECT_EQ(given_by(*open_corpus(batch, nullptr)).size(), 300u);
 }
 
-TEST(AlikeRejects, StretchesEndWithTheirFile) {
+TEST(RepeatedRejects, StretchesEndWithTheirFile) {
   const TempFolder folder;
   std::string bad;
   for (int i = 0; i < 150; ++i) bad += "1,2\n";
@@ -110,7 +110,7 @@ TEST(AlikeRejects, StretchesEndWithTheirFile) {
 }
 
 /// What is given out from a place on does not depend on where reading began; a stretch belongs to its first.
-TEST(Fuzz, AlikeRejectsFromAnyRecordOn) {
+TEST(Fuzz, RepeatedRejectsFromAnyRecordOn) {
   const TempFolder folder;
   fuzz([&](std::mt19937_64& random) {
     std::string text = usable_line(0);
@@ -180,15 +180,15 @@ bool write_alike_run(Corpus& corpus, RunFolderOptions options, int64_t group, in
   }
 }
 
-TEST(AlikeRejects, ARunThatIsStoppedAnywhereEndsWithTheSameBytes) {
+TEST(RepeatedRejects, ARunThatIsStoppedAnywhereEndsWithTheSameBytes) {
   const TempFolder folder;
   std::string text;
   for (int i = 0; i < 7000; ++i) text += i % 3000 == 50 ? usable_line(i) : "oops " + std::to_string(i) + "\n";
   const Job job = extract_job(folder.write("a.jsonl", text));
   const auto open = [&] { return open_corpus(job, &kSchema); };
   write_alike_run(*open(), alike_run_options(folder.path("whole")), 64, -1);
-  const std::string whole = read_file(folder.path("whole/rejects.jsonl"));
-  const auto manifest = nlohmann::json::parse(read_file(folder.path("whole/manifest.json")));
+  const std::string whole = read_text(folder.path("whole/rejects.jsonl"));
+  const auto manifest = nlohmann::json::parse(read_text(folder.path("whole/manifest.json")));
   EXPECT_EQ(manifest["rows"], 3);
   EXPECT_EQ(manifest["rejects"], 6997) << "records, however few lines tell of them";
   EXPECT_LT(std::ranges::count(whole, '\n'), 400);
@@ -198,7 +198,7 @@ TEST(AlikeRejects, ARunThatIsStoppedAnywhereEndsWithTheSameBytes) {
     while (!write_alike_run(*open(), alike_run_options(path), 64, stop)) ++sessions;
     EXPECT_GT(sessions, 1);
     for (const char* name : {"/rejects.jsonl", "/rows-00000.jsonl", "/manifest.json"})
-      EXPECT_EQ(read_file(path + name), read_file(folder.path("whole") + name)) << stop << name;
+      EXPECT_EQ(read_text(path + name), read_text(folder.path("whole") + name)) << stop << name;
   }
   const RejectedRecords rejected(folder.path("whole"), read_manifest(folder.path("whole"), ""),
                                  {job.input.path});
@@ -207,7 +207,7 @@ TEST(AlikeRejects, ARunThatIsStoppedAnywhereEndsWithTheSameBytes) {
 }
 
 /// Shards cut the corpus anywhere: their rejects, one after the other, are those of the whole run.
-TEST(AlikeRejects, ShardsTellWhatOneRunTells) {
+TEST(RepeatedRejects, AreTheSameInShardsAsInOneRun) {
   const TempFolder folder;
   std::string text;
   for (int i = 0; i < 5000; ++i) text += i % 2500 == 50 ? usable_line(i) : "oops\n";
@@ -228,7 +228,7 @@ TEST(AlikeRejects, ShardsTellWhatOneRunTells) {
     const Merged merged = merge_shards(real_files(), out, shards);
     EXPECT_EQ(merged.rows, 2);
     EXPECT_EQ(merged.rejects, 4998);
-    EXPECT_EQ(read_file(out + "/rejects.jsonl"), read_file(folder.path("whole/rejects.jsonl"))) << count;
+    EXPECT_EQ(read_text(out + "/rejects.jsonl"), read_text(folder.path("whole/rejects.jsonl"))) << count;
   }
 }
 

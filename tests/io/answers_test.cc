@@ -3,11 +3,10 @@
 #include <map>
 #include <random>
 
-#include "io/answers/answer_bytes.h"
 #include "io/answers/answer_log.h"
 #include "io/base/file_layer.h"
-#include "tests/fuzz_input.h"
-#include "tests/io/temp_folder.h"
+#include "tests/files.h"
+#include "tests/fuzz.h"
 
 namespace sheaf {
 namespace {
@@ -61,6 +60,7 @@ TEST(AnswerBytes, ComeBackAsTheyWere) {
 
 TEST(AnswerBytes, AnyBytesAreReadOrRefused) {
   std::mt19937_64 random(2);
+  int64_t read = 0, refused = 0;
   for (int i = 0; i < 20000; ++i) {
     std::string bytes;
     append_answer(random_answer(random), bytes);
@@ -77,8 +77,12 @@ TEST(AnswerBytes, AnyBytesAreReadOrRefused) {
       ASSERT_TRUE(same && written.empty()) << "what was read can be written";
       append_answer(*same, twice);
       ASSERT_EQ(twice, again);
+      ++read;
     }
+    refused += !rest.empty();
   }
+  EXPECT_GT(read, 0);
+  EXPECT_GT(refused, 0);
 }
 
 TEST(KeyTable, FindsWhatAMapFinds) {
@@ -118,10 +122,21 @@ TEST(KeyTable, AnyBytesAreATable) {
     for (char& byte : bytes) byte = static_cast<char>(random());
     const auto table = std::as_bytes(std::span(bytes));
     for (int j = 0; j < 20; ++j)
-      find_packed(table, random_key(random), [](int64_t place) {
-        EXPECT_GE(place, -1);
-        return false;
-      });
+      EXPECT_FALSE(find_packed(table, random_key(random), [](int64_t) { return false; }));
+  }
+  // A table without a free entry, in which every entry looks like the key's.
+  for (int byte = 1; byte < 256; ++byte) {
+    AnswerKey key;
+    key.fill(static_cast<uint8_t>(byte));
+    const std::string bytes(800, static_cast<char>(byte));
+    int asked = 0;
+    EXPECT_FALSE(find_packed(std::as_bytes(std::span(bytes)), key, [&](int64_t place) {
+      EXPECT_GE(place, 0);
+      EXPECT_LE(place, kLargestPlace);
+      ++asked;
+      return false;
+    }));
+    EXPECT_GT(asked, 0) << byte;
   }
 }
 
@@ -159,7 +174,7 @@ class Answers : public testing::Test {
   const ordered_json settings_{{"model", "a"}, {"job", {{"model", {{"dtype", "f32"}}}}}};
 };
 
-TEST_F(Answers, AreFoundWhileTheyAreWrittenAndAfter) {
+TEST_F(Answers, AreFoundDuringAndAfterTheRun) {
   AnswerLog log(real_files(), folder_.path(), 0);
   for (int64_t position = 10; position <= 50; position += 10) add_group(log, position);
   expect_kept([&](const AnswerKey& key) { return log.find(key); }, 50);
@@ -175,7 +190,7 @@ TEST_F(Answers, AreFoundWhileTheyAreWrittenAndAfter) {
   EXPECT_EQ(earlier.find(waiting)->tokens, (Tokens{1, 2}));
 }
 
-TEST_F(Answers, OfASessionThatWasKilledAreGoneOnFrom) {
+TEST_F(Answers, OfAKilledSessionAreKeptAndContinued) {
   {
     AnswerLog log(real_files(), folder_.path(), 0);
     for (int64_t p = 10; p <= 50; p += 10) add_group(log, p);
@@ -206,7 +221,7 @@ TEST_F(Answers, OfASessionThatWasKilledAreGoneOnFrom) {
   }
 }
 
-TEST_F(Answers, DamagedOrForeignOnesArePassedOver) {
+TEST_F(Answers, DamagedOrForeignOnesAreSkipped) {
   {
     AnswerLog log(real_files(), folder_.path(), 0);
     add_group(log, 10);
@@ -240,7 +255,7 @@ TEST_F(Answers, DamagedOrForeignOnesArePassedOver) {
   EXPECT_NE(trouble_with(settings_).find("no answers.json"), std::string::npos);
 }
 
-TEST(AnswerLog, KeptAnswersAreToldFromThoseOfRows) {
+TEST(AnswerLog, DistinguishesKeptAnswersFromThoseOfRows) {
   std::mt19937_64 random(9);
   const TempFolder folder;
   const AnswerKey row = random_key(random), early = random_key(random), late = random_key(random);

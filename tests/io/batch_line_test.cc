@@ -1,7 +1,8 @@
 #include <gtest/gtest.h>
 
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/io/corpus_records.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -73,7 +74,7 @@ TEST(BatchLine, ReadsDialogs) {
   EXPECT_EQ(rows.records[1].max_tokens, 0);
 }
 
-TEST(BatchLine, WhatAsksForNothingElseIsFine) {
+TEST(BatchLine, OptionsThatChangeNothingAreAccepted) {
   EXPECT_EQ(reason_with({{"n", 1},
                          {"stream", false},
                          {"tools", json::array()},
@@ -105,7 +106,7 @@ Record record_with(const json& more, const std::function<void(Job&)>& change = {
   return record_of(request(body).dump(), change);
 }
 
-TEST(BatchLine, ARequestMayBeDecodedItsOwnWay) {
+TEST(BatchLine, ARequestMaySetItsSampling) {
   const auto sampled = [](Job& job) {
     job.method.temperature = 0.7F, job.method.top_p = 0.9F, job.method.top_k = 3, job.method.seed = 5;
   };
@@ -146,7 +147,7 @@ TEST(BatchLine, TheKeysOfAnObjectKeepTheirOrder) {
   EXPECT_EQ(record_with({{"response_format", {{"type", "text"}}}}).object, nullptr);
 }
 
-TEST(BatchLine, WhatIsNotDoneHereIsNamed) {
+TEST(BatchLine, WrongOrUnsupportedOptionsAreRefusedByName) {
   EXPECT_EQ(reason_with({{"temperature", -0.5}}), "body.temperature is -0.5, but must be from 0 to 1000");
   EXPECT_EQ(reason_with({{"temperature", "hot"}}), "body.temperature is text, not a number");
   EXPECT_EQ(reason_with({{"top_p", 0}}), "body.top_p must be above 0");
@@ -193,7 +194,7 @@ TEST(BatchLine, WhatIsNotDoneHereIsNamed) {
             "body.messages[0].audio is not supported");
 }
 
-TEST(BatchLine, WhatIsNoRequestIsARow) {
+TEST(BatchLine, MalformedRequestsAreRejects) {
   EXPECT_EQ(reason_for(json::array()), "body.messages must end with a user message");
   EXPECT_EQ(reason_for("hello"), "body.messages is text, not a list");
   EXPECT_EQ(reason_for(json::array({user(nullptr)})), "body.messages[0].content is null, not text");

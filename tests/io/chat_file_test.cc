@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "tests/io/fuzz.h"
+#include "tests/errors.h"
+#include "tests/fuzz.h"
 #include "tests/rendered.h"
 
 namespace sheaf {
@@ -70,7 +71,7 @@ TEST(ChatFile, RefusesWithPlaceAndFix) {
             "c.yaml:2: turn has more than 64 KB");
 }
 
-TEST(ChatFile, TheShippedOnesAreGood) {
+TEST(ChatFile, ShippedFilesAreReadWithoutErrors) {
   size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("configs/chat")) {
     EXPECT_NO_THROW(read_chat_file(entry.path().string())) << entry.path();
@@ -83,7 +84,7 @@ TEST(ChatFile, TheShippedOnesAreGood) {
       "request.\n\n### Instruction:\nHow many legs does a spider have?\n\n### Response:\n");
 }
 
-TEST(ChatFile, Fuzz) {
+TEST(ChatFile, FuzzedFilesAreReadOrRefused) {
   const TempFolder folder;
   fuzz_target("chat", {kWhole, "{user_open: a, turn: b}"},
               {"\n", ": ", "\"", "true", "thoughts", "takes_system: false\n", "&a", "*a", "7", "- "},

@@ -1,9 +1,10 @@
 // One row per question, its context found by id in any row of the corpus.
 #include <gtest/gtest.h>
 
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/io/corpus_records.h"
 #include "tests/io/parquet_sample.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -33,7 +34,7 @@ std::vector<std::string> reasons_of(const CorpusRecords& rows) {
   return reasons;
 }
 
-TEST(Contexts, StandInAnyRowOfAnyFile) {
+TEST(Contexts, AreFoundInAnyRowOfAnyFile) {
   TempFolder folder;
   folder.write("a.jsonl", R"({"n": 1, "about": "x", "q": "1?"}
 {"n": 2, "about": 7, "q": "2?", "text": null}
@@ -95,7 +96,7 @@ TEST(Contexts, ACorpusWithoutAnyTextIsRefused) {
       fmt::format("job.yaml: input.context_id: {} has no column \"abuot\"; did you mean \"about\"?", path));
 }
 
-TEST(Contexts, OfParquetFilesSomeWithoutTheColumn) {
+TEST(Contexts, MayBeMissingFromSomeParquetFiles) {
   TempFolder folder;
   write_parquet(
       folder.path("a.parquet"),

@@ -2,9 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "io/base/csv_reader.h"
-#include "io/base/process_use.h"
+#include "io/base/process.h"
+#include "tests/errors.h"
+#include "tests/fuzz.h"
 #include "tests/io/corpus_records.h"
-#include "tests/io/fuzz.h"
 #include "tests/packed_text.h"
 
 namespace sheaf {
@@ -93,7 +94,7 @@ TEST(CsvCorpus, ABadRowLosesOnlyItsLine) {
                   "12: a\nb\nc", "14! a quote is not closed"}));
 }
 
-TEST(CsvCorpus, ListsStandInCellsAsJson) {
+TEST(CsvCorpus, ListsAreReadFromJsonCells) {
   const TempFolder folder;
   const Job job = ask_job(folder.write(
       "c.csv", "context,questions\nBox,\"[\"\"What?\"\", {\"\"question\"\": \"\"Why?\"\"}]\"\nBox,What?\n"));
@@ -138,7 +139,7 @@ TEST(CsvCorpus, EveryFileHasItsOwnHeader) {
             std::string::npos);
 }
 
-TEST(CsvCorpus, DamageEndsAFile) {
+TEST(CsvCorpus, DamagedCompressionEndsAFile) {
   const TempFolder folder;
   std::string text = "sku,category,title,text\n";
   for (int i = 0; i < 30'000; ++i) text += fmt::format("{},Tea,\"a {}\",b\n", i, i * 7919);

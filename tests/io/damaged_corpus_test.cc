@@ -5,8 +5,8 @@
 
 #include "io/base/line_reader.h"
 #include "io/corpus/describe_corpus.h"
+#include "tests/files.h"
 #include "tests/io/corpus_records.h"
-#include "tests/io/temp_folder.h"
 #include "tests/packed_text.h"
 
 namespace sheaf {
@@ -42,7 +42,8 @@ CorpusRecords read_beside_another(const std::string& kind, const std::string& by
 }
 
 class Damaged : public testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Corpus, Damaged, testing::Values("gz", "zst"));
+INSTANTIATE_TEST_SUITE_P(Corpus, Damaged, testing::Values("gz", "zst"),
+                         [](const auto& packing) { return packing.param; });
 
 TEST_P(Damaged, ACutFileGivesWhatCameBefore) {
   const std::string whole = pack(lines(0, 3000), GetParam());
@@ -68,7 +69,7 @@ TEST_P(Damaged, ACutFileGivesWhatCameBefore) {
   EXPECT_GE(before, GetParam() == "gz" ? 3000u : 2500u);
 }
 
-TEST_P(Damaged, ACorruptFileToo) {
+TEST_P(Damaged, ACorruptFileGivesWhatCameBefore) {
   std::string bytes = pack(lines(0, 3000), GetParam());
   // Long enough to hit the head of a block: literals of zstd that were changed within one go unnoticed.
   const std::string wrecked(80000, '\x55');
@@ -110,7 +111,7 @@ TEST_P(Damaged, WholeFilesAreKnownByTheirFirstBytes) {
   EXPECT_EQ(rows.rejects[0].place.row, 1);
 }
 
-TEST_P(Damaged, InspectSaysSo) {
+TEST_P(Damaged, DescribeNamesTheDamage) {
   TempFolder folder;
   const std::string whole = pack(lines(0, 3000), GetParam());
   const std::string path = folder.write("a.jsonl." + GetParam(), whole.substr(0, whole.size() - 3));

@@ -2,15 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/io/parquet_sample.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::ordered_json;
 
-TEST(DescribeCorpus, TellsFormatRowsAndColumns) {
+TEST(DescribeCorpus, NamesFormatRowsAndColumns) {
   TempFolder folder;
   const std::string lines =
       folder.write("a.jsonl", "{\"id\": 1, \"n\": null, \"text\": \"" + std::string(500, 'x') +
@@ -40,7 +41,7 @@ TEST(DescribeCorpus, TellsFormatRowsAndColumns) {
             "no such file or folder: " + folder.path("nothing"));
 }
 
-TEST(DescribeCorpus, TellsWhatWouldBeRejected) {
+TEST(DescribeCorpus, CountsWhatWouldBeRejected) {
   TempFolder folder;
   const ordered_json good = describe_corpus(folder.write("good.csv", "id,text\n1,a\n2,b\n"));
   EXPECT_FALSE(good.contains("unreadable"));
@@ -53,7 +54,7 @@ TEST(DescribeCorpus, TellsWhatWouldBeRejected) {
   EXPECT_NE(first.find("iconv -f WINDOWS-1252"), std::string::npos) << first;
 }
 
-TEST(DescribeCorpus, TellsRecordsFromOneObject) {
+TEST(DescribeCorpus, DistinguishesRecordsFromOneObject) {
   for (const char* text : {"[1, 2]", " \n[{", "{\"a\": 1}\n{\"a\": 2}\n", "{\"a\": 1}\n\n{"})
     EXPECT_TRUE(begins_like_records(text)) << text;
   for (const char* text :

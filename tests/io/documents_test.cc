@@ -2,9 +2,9 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
+#include "tests/files.h"
 #include "tests/io/corpus_records.h"
 #include "tests/io/parquet_sample.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -32,7 +32,7 @@ const std::string kThree =
     R"({"id": 1, "question": "Where is the mill?", "documents": ["Bread is baked.", )"
     R"({"title": "Mill", "text": "The mill is in Arn."}, {"text": "Arn is where a town is."}])";
 
-TEST(Documents, TextsAndTitlesWithLexicalRelevance) {
+TEST(Documents, HaveTitlesAndLexicalRelevance) {
   const CorpusRecords rows = read_rows(documents_job(), {kThree + "}"});
   ASSERT_EQ(rows.records.size(), 1u);
   const Record& record = rows.records[0];
@@ -111,7 +111,7 @@ TEST(Documents, ABadRowIsRejectedAlone) {
   EXPECT_EQ(half.rejects[1].reason, "document 2 has no score, unlike the documents before it");
 }
 
-TEST(Documents, OfAParquetFileToo) {
+TEST(Documents, AreReadFromParquet) {
   TempFolder folder;
   Job job = documents_job();
   job.input.path = folder.path("c.parquet");

@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/io/fuzz.h"
+#include "tests/errors.h"
+#include "tests/fuzz.h"
 
 namespace sheaf {
 namespace {
@@ -38,7 +39,7 @@ class ExampleFile : public testing::Test {
   Schema schema_{{{"Tea", {{"Brand", ""}, {"Weight", "", ValueType::number}}}, {"Cup", {{"Size", ""}}}}};
 };
 
-TEST_F(ExampleFile, HasTheColumnsOfTheJob) {
+TEST_F(ExampleFile, ReadsTheColumnsOfTheJob) {
   const Examples examples = read(
       R"({"kind": "Tea", "title": "Oak", "text": "2 g", "document": "no", "gold": {"Brand": "Oak", "Other": 1}})"
       "\n");
@@ -48,7 +49,7 @@ TEST_F(ExampleFile, HasTheColumnsOfTheJob) {
   EXPECT_EQ(examples.positions, 100);
 }
 
-TEST_F(ExampleFile, OrThoseThatSheafWrites) {
+TEST_F(ExampleFile, ReadsTheColumnsThatSheafWrites) {
   const Examples examples =
       read(R"({"id": 7, "category": "Tea", "document": "Oak 2 g", "gold": {"Brand": null, "Weight": 2}})"
            "\n"
@@ -60,7 +61,7 @@ TEST_F(ExampleFile, OrThoseThatSheafWrites) {
   EXPECT_EQ(examples.of("Cup")[0].gold, json({{"Size", {"small"}}}));
 }
 
-TEST_F(ExampleFile, OrThoseOfADatasetAsDownloaded) {
+TEST_F(ExampleFile, ReadsADatasetAsDownloaded) {
   const Examples examples = read(
       R"({"input": "Oak 2 g", "category": "Tea", "target_scores": {"Brand": {"Oak": 1}, "Weight": {"n/a": 1}}})"
       "\n");
@@ -68,7 +69,7 @@ TEST_F(ExampleFile, OrThoseOfADatasetAsDownloaded) {
   EXPECT_EQ(examples.of("Tea")[0].gold, json({{"Brand", {"Oak"}}, {"Weight", {"n/a"}}}));
 }
 
-TEST_F(ExampleFile, UnmentionedMayMeanAbsent) {
+TEST_F(ExampleFile, UnmentionedAttributesMayCountAsAbsent) {
   const char* text = R"({"category": "Tea", "document": "Oak", "gold": {"Brand": "Oak"}})";
   EXPECT_FALSE(read(text).of("Tea")[0].gold.contains("Weight"));
   job_.task.examples.unmentioned_absent = true;
@@ -79,7 +80,7 @@ TEST_F(ExampleFile, UnmentionedMayMeanAbsent) {
   EXPECT_FALSE(read(reviewed).of("Tea")[0].gold.contains("Weight"));
 }
 
-TEST_F(ExampleFile, PassesOverWhatTeachesNothing) {
+TEST_F(ExampleFile, SkipsExamplesWithoutUsableValues) {
   const Examples examples = read(R"({"category": "Mug", "document": "a", "gold": {"Brand": "Oak"}})"
                                  "\n"
                                  R"({"category": "Tea", "document": "b", "gold": {"Size": "small"}})"
@@ -143,7 +144,7 @@ TEST_F(ExampleFile, LeavesOutSpansThatTheDocumentDoesNotHold) {
                                                       : json({{"Weight", {2}}}));
 }
 
-TEST_F(ExampleFile, SaysWhatToNameInstead) {
+TEST_F(ExampleFile, AFileWithoutGoldAnswersIsRefusedWithWhatToName) {
   job_.task.examples.path = folder_.write("notes.txt", "[]");
   EXPECT_EQ(
       error_of([&] { read_examples(job_, schema_, 100, notices_); }),
@@ -152,7 +153,7 @@ TEST_F(ExampleFile, SaysWhatToNameInstead) {
           ".csv or .parquet), or oa-mine or ae-110k as downloaded");
 }
 
-TEST_F(ExampleFile, Fuzz) {
+TEST_F(ExampleFile, FuzzedFilesAreReadOrRefused) {
   const std::vector<std::string> seeds = {
       R"({"kind": "Tea", "title": "Oak", "text": "2 g", "gold": {"Brand": "Oak", "Weight": [2, "2 g"]}})"
       "\n"

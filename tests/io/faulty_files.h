@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "io/base/file_layer.h"
+#include "tests/io/folder_contents.h"
 
 namespace sheaf {
 
@@ -98,12 +99,22 @@ inline FileLayer& quick_files() {
   return files;
 }
 
+/// States of a folder from which work was resumed before. What becomes of one depends on nothing else, so it
+/// is tried once, however many faults lead to it.
+class TriedStates {
+ public:
+  bool is_new(const std::string& folder) { return states_.insert(contents(folder)).second; }
+
+ private:
+  std::set<FolderContents> states_;
+};
+
 /// Real files with a memory of what would outlive a power loss: the bytes of a file as of its last sync, the
 /// names in a folder as of the folder's last sync, the folders that were there before or were made with
 /// make_folder(). Operation `at` does not happen any more.
 class PowerLossFiles : public FileLayer {
  public:
-  PowerLossFiles(const std::string& root, int at) : at_(at) {
+  PowerLossFiles(const std::string& root, int at) : at_(at), root_(root), before_(contents(root)) {
     namespace fs = std::filesystem;
     if (!fs::is_directory(root)) return;
     folders_.insert(root);
@@ -152,8 +163,9 @@ class PowerLossFiles : public FileLayer {
   int done() const { return done_; }
 
   /// Leaves on the disk what a power loss could: `seed` 0 forgets all that was not synced, 1 forgets
-  /// nothing, others forget some of it and may leave zeros where bytes should be.
-  void lose_power(uint32_t seed) {
+  /// nothing, others forget some of it and may leave zeros where bytes should be. What was done to the folder
+  /// since, after another seed, is forgotten too.
+  void lose_power(uint32_t seed) const {
     std::mt19937 random(seed);
     const auto below = [&](size_t bound) { return static_cast<size_t>(random() % bound); };
     Names names = durable_names_;
@@ -161,8 +173,11 @@ class PowerLossFiles : public FileLayer {
       const size_t applied = seed == 0 ? 0 : seed == 1 ? changes.size() : below(changes.size() + 1);
       for (size_t i = 0; i < applied; ++i) changes[i](names);
     }
+    put_back(root_, before_);
+    for (const std::string& folder : folders_) std::filesystem::create_directories(folder);
     for (const std::string& path : seen_) std::filesystem::remove(path);
     for (const auto& [path, bytes] : names) {
+      std::filesystem::create_directories(folder_of(path));
       std::string left = seed == 1 ? bytes->now : bytes->durable;
       if (seed > 1 && bytes->now.starts_with(bytes->durable)) {
         const size_t more = bytes->now.size() - bytes->durable.size();
@@ -228,6 +243,8 @@ class PowerLossFiles : public FileLayer {
 
   int at_;
   int done_ = 0;
+  std::string root_;
+  FolderContents before_;
   Names names_, durable_names_;
   std::map<std::string, std::vector<Change>> changes_;  // of names, since their folder was last synced
   std::set<std::string> seen_, folders_;

@@ -3,8 +3,7 @@
 #include <chrono>
 #include <gtest/gtest.h>
 
-#include "io/base/digest_memory.h"
-#include "tests/io/temp_folder.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {
@@ -40,7 +39,7 @@ class Identity : public testing::Test {
   const TempFolder folder_{quick_place()};
 };
 
-TEST_F(Identity, SeesEveryByteOfAModel) {
+TEST_F(Identity, ChangesWithEveryByteOfAModel) {
   const std::string path = large();
   FileIdentity before = identify_file(path, Look::every_byte);
   EXPECT_EQ(before.bytes, static_cast<int64_t>(kLarge));
@@ -57,7 +56,7 @@ TEST_F(Identity, SeesEveryByteOfAModel) {
   EXPECT_EQ(identity_json(before), identity_json(identify_file(path, Look::every_byte)));
 }
 
-TEST_F(Identity, OfALargeCorpusCountsItsTimeToo) {
+TEST_F(Identity, OfALargeCorpusIncludesItsTime) {
   const std::string path = large();
   const FileIdentity before = identify_file(path, Look::samples);
   EXPECT_EQ(before.seen, FileIdentity::Seen::samples);
@@ -96,11 +95,11 @@ TEST_F(Identity, IsRememberedWhileTheFileStays) {
   EXPECT_FALSE(remembered_digest(other));
 }
 
-TEST_F(Identity, MemoryThatIsDamagedIsNone) {
+TEST_F(Identity, DamagedMemoryIsIgnored) {
   const std::string path = folder_.write("model.gguf", "x"), memory = "cache/sheaf/digests";
   const struct stat found = stat_of(path);
   remember_digest(found, std::string(64, 'e'), found.st_ctim.tv_sec + 60);
-  const std::string good = read_file(folder_.path(memory));
+  const std::string good = read_text(folder_.path(memory));
   for (size_t at = 0; at + 1 < good.size(); ++at) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 1);

@@ -3,30 +3,23 @@
 #include <filesystem>
 #include <map>
 
-#include "core/report/add_reports.h"
 #include "core/report/compare_reports.h"
 #include "core/report/report.h"
 #include "core/report/report_html.h"
 #include "io/files/workload.h"
+#include "io/run_folder/manifest.h"
 #include "io/run_folder/merge_shards.h"
-#include "io/run_folder/rejected_records.h"
-#include "io/run_folder/report_file.h"
+#include "io/run_folder/read_rows.h"
 #include "io/run_folder/run_folder.h"
+#include "tests/fuzz.h"
 #include "tests/io/faulty_files.h"
 #include "tests/io/folder_contents.h"
-#include "tests/io/fuzz.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::ordered_json;
 constexpr int64_t kRows = 9;
-
-/// Real files that are never synced: what is on the disk makes no difference to a test.
-FileLayer& quick_files() {
-  static FaultyFiles files(FaultKind::error, 0);
-  return files;
-}
 
 RunFolderOptions options_for(const std::string& path) {
   RunFolderOptions options;

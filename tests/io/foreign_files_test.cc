@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 
-#include "tests/io/fuzz.h"
+#include "tests/fuzz.h"
 
 namespace sheaf {
 namespace {
@@ -18,10 +18,10 @@ std::string converted(const std::string& advice, const std::string& target) {
   if (at == std::string::npos) return {};
   const std::string command = advice.substr(at + kBegin.size());
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
-  return read_file(target);
+  return read_text(target);
 }
 
-TEST(ForeignFiles, CommandsConvert) {
+TEST(ForeignFiles, AdvisedCommandsConvertThem) {
   const TempFolder folder;
   const std::string array = R"([{"id": "2", "name": "Rye"}])";
   EXPECT_EQ(converted(convert_advice(folder.write("it's.json", array)), folder.path("it's.jsonl")),
@@ -41,7 +41,7 @@ TEST(ForeignFiles, CommandsConvert) {
             "a\nb\n");
 }
 
-TEST(ForeignFiles, AreKnownByTheirBeginning) {
+TEST(ForeignFiles, AreRecognizedByTheirFirstBytes) {
   const auto begins = [](std::string_view first) { return describe_foreign("x.jsonl", first).substr(0, 22); };
   EXPECT_EQ(begins("\xfe\xff\0{"s), "the file is UTF-16, no");
   EXPECT_EQ(begins("{\0\"\0"s), "the file is UTF-16, no");
@@ -76,15 +76,23 @@ TEST(ForeignFiles, OtherNamesGetNoAdvice) {
             std::string::npos);
 }
 
-TEST(ForeignFiles, AnyBytesAreLookedAt) {
+TEST(ForeignFiles, AnyNameAndBytesGetASentenceOrNone) {
   const std::vector<std::string_view> words = {"[", "{",    "\xff\xfe", "\xEF\xBB\xBF", ",", "\t",
                                                "'", "PAR1", "\n"};
+  int64_t said = 0, silent = 0;
+  const auto expect_sentence = [&](const std::string& text, std::string_view part) {
+    EXPECT_TRUE(text.empty() || text.find(part) != std::string::npos) << text;
+    ++(text.empty() ? silent : said);
+  };
   fuzz([&](std::mt19937_64& random) {
-    describe_foreign(mutate("a'b.csv", random, words), mutate("id,text\n1,Box\n", random, words));
-    convert_advice(mutate("a.csv", random, words));
-    download_advice(mutate("Qwen/Qwen3", random, words), Hosted::dataset);
-    describe_no_parquet("a.parquet", mutate("{\"a\": 1}\n", random, words));
+    const std::string name = mutate("a'b.json", random, words);
+    expect_sentence(describe_foreign(name, mutate("id,text\n1,Box\n", random, words)), "the file ");
+    expect_sentence(convert_advice(name), "convert it: ");
+    expect_sentence(download_advice(mutate("Qwen/Qwen3", random, words), Hosted::dataset), "hf download ");
+    expect_sentence(describe_no_parquet("a.parquet", mutate("{\"a\": 1}\n", random, words)), "the file ");
   });
+  EXPECT_GT(said, 0);
+  EXPECT_GT(silent, 0);
 }
 
 }  // namespace

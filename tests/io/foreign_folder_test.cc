@@ -4,11 +4,12 @@
 #include <sys/stat.h>
 
 #include "io/base/file_layer.h"
-#include "io/base/list_changes.h"
+#include "io/base/job_changes.h"
 #include "io/run_folder/journal.h"
 #include "io/run_folder/merge_shards.h"
 #include "io/run_folder/run_folder.h"
-#include "tests/io/temp_folder.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {
@@ -52,12 +53,12 @@ TEST(ForeignFolder, KeepsItsFilesWhateverTheyAreCalled) {
       const std::string error = open_error(options);
       EXPECT_NE(error.find(path), std::string::npos) << name << ": " << error;
       EXPECT_EQ(list_folder(path), std::vector<std::string>{name}) << "nothing is added, not even a lock";
-      EXPECT_EQ(read_file(path + "/" + name), "mine");
+      EXPECT_EQ(read_text(path + "/" + name), "mine");
     }
   }
 }
 
-TEST(ForeignFolder, HiddenFilesAndALostFirstJournalAreNoReasonToRefuse) {
+TEST(ForeignFolder, HiddenFilesAndALostJournalAreAccepted) {
   const TempFolder folder;
   folder.write("out/.gitkeep", "");
   folder.write("out/.lock", "123");
@@ -79,7 +80,7 @@ TEST(ForeignFolder, ARestartNeedsARun) {
   folder.write("merge/rows-00000.jsonl", "mine");
   options.path = folder.path("merge");
   EXPECT_NE(open_error(options), "no error");
-  EXPECT_EQ(read_file(folder.path("merge/rows-00000.jsonl")), "mine");
+  EXPECT_EQ(read_text(folder.path("merge/rows-00000.jsonl")), "mine");
 }
 
 TEST(ForeignFolder, AFolderThatWasReplacedIsLeftToItsNewOwner) {
@@ -187,7 +188,7 @@ TEST(ForeignFolder, ManifestsThatSheafDidNotWriteAreRefusedByName) {
   const RunFolderOptions options = small_run(folder.path("out"));
   make_run(options, true);
   const std::string path = folder.path("out/manifest.json");
-  const ordered_json good = ordered_json::parse(read_file(path));
+  const ordered_json good = ordered_json::parse(read_text(path));
   std::vector<std::string> bad = {"", "[]", "{", "{\"manifest\": 1}", std::string(1'000'000, '[')};
   for (const char* pointer :
        {"/manifest", "/rows", "/rejects", "/records", "/records/first", "/records/end", "/files", "/files/0",

@@ -1,6 +1,6 @@
 // Whatever a file holds, reading it ends in rows, rejects or a sheaf::Error; anything else fails these tests
 // or the sanitizers under them. SHEAF_FUZZ_SECONDS makes them longer.
-#include "tests/io/fuzz.h"
+#include "tests/fuzz.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 #include "io/base/yaml_reader.h"
 #include "io/corpus/describe_corpus.h"
 #include "io/files/schema_file.h"
+#include "tests/errors.h"
 #include "tests/io/corpus_records.h"
 #include "tests/io/parquet_sample.h"
 #include "tests/packed_text.h"
@@ -21,7 +22,7 @@ using nlohmann::json;
 TEST(Fuzz, SchemaFiles) {
   TempFolder folder;
   const std::vector<std::string> seeds = {
-      read_file("configs/schemas/catalog.yaml"),
+      read_text("configs/schemas/catalog.yaml"),
       "attributes: {A: &a {type: text, description: 'it''s'}, B: {<<: *a, description: \"b\\n\"}}\n"
       "categories:\n  X: &x [A, B, {name: C, type: enum, options: [1, two, 'null']}]\n  ? Y\n  : *x\n"
       "  Z:\n  - name: D\n    description: |\n      several\n      lines\n"};
@@ -215,7 +216,9 @@ TEST(Fuzz, ContextsById) {
     }
     Job job = ask_job(folder.write("c.jsonl", text));
     job.input.context_id = "about";
-    for (const Record& record : read_all(job, nullptr).records) EXPECT_FALSE(record.document.empty());
+    const std::vector<Record> records = read_all(job, nullptr).records;
+    EXPECT_FALSE(records.empty()) << "the first row is whole";
+    for (const Record& record : records) EXPECT_FALSE(record.document.empty());
   });
 }
 
@@ -333,7 +336,7 @@ TEST(Fuzz, ParquetFiles) {
     const std::string path = folder.path("seed.parquet");
     write_parquet(path, columns, layout);
     EXPECT_EQ(read_all(ask_job(path), nullptr).records.size(), 300u);
-    seeds.push_back(read_file(path));
+    seeds.push_back(read_text(path));
   }
   fuzz_tables(seeds, ".parquet");
 }
@@ -345,7 +348,7 @@ TEST(Fuzz, ArrowFiles) {
     const std::string path = folder.path("seed.arrow");
     write_arrow(path, sample_columns(), rows_per_batch);
     EXPECT_EQ(read_all(ask_job(path), nullptr).records.size(), 300u);
-    seeds.push_back(read_file(path));
+    seeds.push_back(read_text(path));
   }
   fuzz_tables(seeds, ".arrow");
 }

@@ -11,7 +11,7 @@ ordered_json file(int bytes, const char* sum = "a") {
   return {{"bytes", bytes}, {"sha256", sum}};
 }
 
-TEST(JobChanges, AreSaidInWords) {
+TEST(JobChanges, AreNamedKeyByKey) {
   const ordered_json before{
       {"corpus", {{"a.jsonl", file(10)}, {"b.jsonl", file(20)}}},
       {"model", {{"model.gguf", file(5)}}},

@@ -69,7 +69,7 @@ TEST(JobKeys, AreAllDocumentedWithTheirDefaultsAndWords) {
   }
 }
 
-TEST(JobKeys, HaveOneLineOfHelpEach) {
+TEST(JobKeys, HaveOneLineOfHelp) {
   std::set<std::string> paths;
   for (const JobKey& key : job_keys()) {
     EXPECT_TRUE(paths.insert(key.path).second) << key.path << " is there twice";

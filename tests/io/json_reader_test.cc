@@ -43,7 +43,7 @@ TEST(JsonReader, KeepsTheOrderOfKeysAndTheLastOfTwo) {
   EXPECT_EQ(trouble_of(R"([{"a": 1}, {"a": 1}])", {.unique_keys = true}), "");
 }
 
-TEST(JsonReader, SaysWhatIsWrong) {
+TEST(JsonReader, ErrorsNameThePlaceAndTheFault) {
   const std::map<std::string, std::string> troubles = {
       {"", ": it is empty"},
       {"[1,]", " at column 4: expected a value, found ]"},

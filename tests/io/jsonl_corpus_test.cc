@@ -3,8 +3,9 @@
 
 #include "io/base/line_reader.h"
 #include "io/files/schema_file.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/io/corpus_records.h"
-#include "tests/io/temp_folder.h"
 #include "tests/skip.h"
 
 namespace sheaf {
@@ -24,7 +25,7 @@ std::string line_reason(const std::string& line) {
   return rows.rejects[0].reason;
 }
 
-TEST(JsonlCorpus, TellsWhichShareWasRead) {
+TEST(JsonlCorpus, ReportsWhichShareWasRead) {
   TempFolder folder;
   std::string lines;
   for (int i = 0; i < 1000; ++i)
@@ -43,7 +44,7 @@ TEST(JsonlCorpus, TellsWhichShareWasRead) {
   EXPECT_NEAR(first->share_read().value(), 0.5, 1e-9);
 }
 
-TEST(JsonlCorpus, FoldersAreReadWithTheirFolders) {
+TEST(JsonlCorpus, FoldersAreReadRecursively) {
   TempFolder folder;
   const std::string line = R"({"sku": 1, "category": "Tea", "title": "t", "text": "x"})"
                            "\n";
@@ -58,7 +59,7 @@ TEST(JsonlCorpus, FoldersAreReadWithTheirFolders) {
             std::string::npos);
 }
 
-TEST(JsonlCorpus, AnIdWithTooManyDigitsIsNotCutSilently) {
+TEST(JsonlCorpus, AnIdWithTooManyDigitsIsARejectNotRounded) {
   EXPECT_NE(line_reason(R"({"sku": 12345678901234567890123, "category": "Tea", "title": "t", "text": "x"})")
                 .find("too many digits for a number"),
             std::string::npos);
@@ -264,7 +265,7 @@ TEST(LineReader, HandlesLinesAcrossChunks) {
   EXPECT_FALSE(reader.next());
 }
 
-TEST(LineReader, TheLongestLineIsTheLimit) {
+TEST(LineReader, ALineAtTheLimitIsReadAndALongerOneRefused) {
   TempFolder folder;
   const std::string most(LineReader::kLongestLine, 'x');
   LineReader reader(folder.write("l.txt", most + "\n" + most + "y\nz"));
@@ -274,7 +275,7 @@ TEST(LineReader, TheLongestLineIsTheLimit) {
   EXPECT_FALSE(reader.next());
 }
 
-TEST(LineReader, ReadsCompressedFilesAndTellsOfDamage) {
+TEST(LineReader, ReadsCompressedFilesAndReportsDamage) {
   TempFolder folder;
   const std::string packed(
       "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xab\x56\x2a\x49\xad\x28\x51\xb2\x52\x4a\x54\xaa\xe5\xaa\x86"
@@ -291,7 +292,7 @@ TEST(LineReader, ReadsCompressedFilesAndTellsOfDamage) {
   EXPECT_FALSE(cut.next());
 }
 
-TEST(JsonlCorpus, RealRowsAllMap) {
+TEST(JsonlCorpus, EveryRecordOfARealDatasetIsRead) {
   const std::string path = "../shared/datasets/oa-mine/test.jsonl";
   NEED_SHARED(path);
   Job job = extract_job(path);
@@ -304,7 +305,7 @@ TEST(JsonlCorpus, RealRowsAllMap) {
 }
 
 // The distance of each row's category to each of the schema's would take minutes.
-TEST(JsonlCorpus, ManyUnknownCategoriesBesideManyKnownOnes) {
+TEST(JsonlCorpus, ManyUnknownCategoriesAreRejectedWithASuggestion) {
   Schema schema;
   for (int i = 0; i < 20'000; ++i)
     schema.categories.push_back({fmt::format("{:060}", i), {{"Brand", {}, ValueType::text, {}}}});

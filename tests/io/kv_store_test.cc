@@ -8,16 +8,16 @@
 
 #include "core/base/error.h"
 #include "io/kv_store/disk_kv_store.h"
-#include "io/kv_store/kv_contents.h"
-#include "tests/io/fuzz.h"
-#include "tests/io/temp_folder.h"
+#include "io/kv_store/kv_folder.h"
+#include "tests/files.h"
+#include "tests/fuzz.h"
 
 namespace sheaf {
 namespace {
 
 namespace fs = std::filesystem;
 
-class KvStoreTest : public testing::Test {
+class KvStoreFolder : public testing::Test {
  protected:
   std::string path() const { return temp_.path() + "/store"; }
   std::unique_ptr<DiskKvStore> open(KvStoreOptions options = {}, const std::string& model = "model",
@@ -79,7 +79,7 @@ class KvStoreTest : public testing::Test {
   std::atomic<int64_t> live_ = 0, peak_ = 0;
 };
 
-TEST_F(KvStoreTest, OutlivesTheProcessThatFilledIt) {
+TEST_F(KvStoreFolder, OutlivesTheProcessThatFilledIt) {
   {
     const auto store = open();
     EXPECT_FALSE(has(*store, 1));
@@ -98,7 +98,7 @@ TEST_F(KvStoreTest, OutlivesTheProcessThatFilledIt) {
   EXPECT_TRUE(store->take_notices().empty());
 }
 
-TEST_F(KvStoreTest, NamesDependOnEverythingThatDecidesTheBits) {
+TEST_F(KvStoreFolder, NamesDependOnEverythingThatDecidesTheBits) {
   const auto store = open();
   const Segment plain = segment(1);
   const KvKey other = key_of(*store, 2);
@@ -124,10 +124,10 @@ TEST_F(KvStoreTest, NamesDependOnEverythingThatDecidesTheBits) {
   add(*store, longer, {}, 0);
 }
 
-TEST_F(KvStoreTest, DamageIsPassedOverWithANotice) {
+TEST_F(KvStoreFolder, DamagedFilesAreSkippedWithANotice) {
   keep(*open(), 1);
   const std::string file = file_of(1);
-  const std::string whole = read_file(file);
+  const std::string whole = read_text(file);
   ASSERT_EQ(whole.size(), 5096u);
   const auto damage = [&](const std::string& bytes) {
     fs::create_directories(fs::path(file).parent_path());
@@ -152,7 +152,7 @@ TEST_F(KvStoreTest, DamageIsPassedOverWithANotice) {
     damage(whole.substr(0, size));
 }
 
-TEST_F(KvStoreTest, AFileUnderAnotherNameIsNotTaken) {
+TEST_F(KvStoreFolder, AFileUnderAnotherNameIsNotTaken) {
   keep(*open(), 1);
   const std::string from = file_of(1), to = file_of(2);
   fs::create_directories(fs::path(to).parent_path());
@@ -160,7 +160,7 @@ TEST_F(KvStoreTest, AFileUnderAnotherNameIsNotTaken) {
   EXPECT_FALSE(has(*open(), 2));
 }
 
-TEST_F(KvStoreTest, ForeignFoldersAreRefused) {
+TEST_F(KvStoreFolder, ForeignFoldersAreRefused) {
   const std::string folder = temp_.path() + "/mine";
   fs::create_directory(folder);
   std::ofstream(folder + "/diary.txt") << "dear diary";
@@ -171,7 +171,7 @@ TEST_F(KvStoreTest, ForeignFoldersAreRefused) {
   EXPECT_THROW(KvFolder::open(path()), Error) << "of a later version";
 }
 
-TEST_F(KvStoreTest, MayBeMadeByManyAtOnce) {
+TEST_F(KvStoreFolder, ManyProcessesMayCreateItAtOnce) {
   for (int round = 0; round < 20; ++round) {
     const std::string folder = path() + std::to_string(round);
     std::atomic<int> refused = 0;
@@ -196,7 +196,7 @@ TEST_F(KvStoreTest, MayBeMadeByManyAtOnce) {
   EXPECT_EQ(KvFolder::open(path()).bytes(), 0);
 }
 
-TEST_F(KvStoreTest, WhatCannotBeReadIsNotRemoved) {
+TEST_F(KvStoreFolder, UnreadableFilesAreNotRemoved) {
   keep(*open(), 1);
   const std::string file = file_of(1);
   fs::remove(file);
@@ -210,7 +210,7 @@ TEST_F(KvStoreTest, WhatCannotBeReadIsNotRemoved) {
   EXPECT_TRUE(has(*open(), 2));
 }
 
-TEST_F(KvStoreTest, WhatWasNotUsedForLongestGoes) {
+TEST_F(KvStoreFolder, TheLeastRecentlyUsedFilesAreRemoved) {
   const auto age = [&](TokenId number, int hours) {
     fs::last_write_time(file_of(number), fs::file_time_type::clock::now() - std::chrono::hours(hours));
   };
@@ -236,7 +236,7 @@ TEST_F(KvStoreTest, WhatWasNotUsedForLongestGoes) {
   EXPECT_FALSE(store->wants(key_of(*store, 30), 5096 * 4, 3)) << "larger than the whole store";
 }
 
-TEST_F(KvStoreTest, MemoryIsBounded) {
+TEST_F(KvStoreFolder, MemoryIsBounded) {
   for (TokenId number = 0; number < 20; ++number) keep(*open(), number);
   const auto store = open({.memory_bytes = 3000});
   for (int round = 0; round < 2; ++round)
@@ -251,7 +251,7 @@ TEST_F(KvStoreTest, MemoryIsBounded) {
   for (const auto& fetch : held) EXPECT_EQ(fetch->bytes().size(), 1000u);
 }
 
-TEST_F(KvStoreTest, OnlyWhatAnEngineWaitsForExceedsTheMemory) {
+TEST_F(KvStoreFolder, OnlyWhatAnEngineWaitsForExceedsTheMemory) {
   const KvStoreOptions options{.bytes = 1 << 30, .memory_bytes = 8000, .threads = 3};
   {
     const auto store = open_counted(options);
@@ -281,7 +281,7 @@ TEST_F(KvStoreTest, OnlyWhatAnEngineWaitsForExceedsTheMemory) {
   EXPECT_LE(live_, 8000);
 }
 
-TEST_F(KvStoreTest, WhatMayBeBeingWrittenStays) {
+TEST_F(KvStoreFolder, FilesThatMayBeInTheMakingStay) {
   keep(*open(), 1);
   const std::string staged = staged_file();
   std::ofstream(staged) << "half";
@@ -300,7 +300,7 @@ TEST_F(KvStoreTest, WhatMayBeBeingWrittenStays) {
   EXPECT_FALSE(fs::exists(staged));
 }
 
-TEST_F(KvStoreTest, WhatIsExpectedIsReadAhead) {
+TEST_F(KvStoreFolder, ExpectedSegmentsAreReadAhead) {
   for (TokenId number = 0; number < 20; ++number) keep(*open(), number);
   const auto store = open({.memory_bytes = 10000});
   for (TokenId number = 0; number < 20; ++number) store->expect(key_of(*store, number), 1000, 0);
@@ -312,7 +312,7 @@ TEST_F(KvStoreTest, WhatIsExpectedIsReadAhead) {
   EXPECT_EQ(store->use().disk_bytes, 6000);
 }
 
-TEST_F(KvStoreTest, ReadingThatTakesLongerThanComputingIsLeft) {
+TEST_F(KvStoreFolder, ReadingThatIsSlowerThanComputingIsSkipped) {
   constexpr int64_t size = 8 << 20;
   for (TokenId number = 0; number < 40; ++number) keep(*open(), number, size);
   const auto fetched = [&](DiskKvStore& store, TokenId number, double seconds) {
@@ -340,7 +340,7 @@ TEST_F(KvStoreTest, ReadingThatTakesLongerThanComputingIsLeft) {
   EXPECT_TRUE(fetched(*store, 20, 1000 * static_cast<double>(size) / speed));
 }
 
-TEST_F(KvStoreTest, ADiskThatRefusesEndsOnlyTheKeeping) {
+TEST_F(KvStoreFolder, AFolderThatCannotBeWrittenStopsOnlyTheWriting) {
   const auto store = open();
   keep(*store, 1);
   fs::remove_all(path());
@@ -354,7 +354,7 @@ TEST_F(KvStoreTest, ADiskThatRefusesEndsOnlyTheKeeping) {
   EXPECT_EQ(store->use().unkept_tokens, 6);
 }
 
-TEST_F(KvStoreTest, ContentsAreListedAndVerified) {
+TEST_F(KvStoreFolder, ContentsAreListedAndVerified) {
   keep(*open(), 1);
   keep(*open(), 2);
   keep(*open({}, "model", "CPU, int8"), 1);
@@ -386,7 +386,7 @@ TEST_F(KvStoreTest, ContentsAreListedAndVerified) {
 }
 
 /// Everything that others may have in a store's folder, or behind a link in it.
-TEST_F(KvStoreTest, WhatIsNotItsOwnIsNotTouched) {
+TEST_F(KvStoreFolder, FilesOfOthersAreNotTouched) {
   keep(*open(), 1);
   const KvFolder folder = KvFolder::existing(path());
   const int64_t own_bytes = folder.bytes();
@@ -420,7 +420,7 @@ TEST_F(KvStoreTest, WhatIsNotItsOwnIsNotTouched) {
   fs::create_symlink(outside + "/cc.part", path() + "/cc/cc" + hex + old_name);
 
   const auto all_there = [&](const char* after) {
-    for (const std::string& file : foreign) EXPECT_EQ(read_file(file), "mine") << after << ": " << file;
+    for (const std::string& file : foreign) EXPECT_EQ(read_text(file), "mine") << after << ": " << file;
     EXPECT_TRUE(fs::is_symlink(path() + "/bb") && fs::is_symlink(path() + "/cc/cc" + hex + ".kv")) << after;
   };
   EXPECT_EQ(folder.bytes(), own_bytes);
@@ -438,13 +438,13 @@ TEST_F(KvStoreTest, WhatIsNotItsOwnIsNotTouched) {
 }
 
 /// A link in the place of a key's file or folder: neither followed nor replaced, and the others are kept.
-TEST_F(KvStoreTest, LinksAreNotFollowed) {
+TEST_F(KvStoreFolder, LinksAreNotFollowed) {
   keep(*open(), 1);
   const std::string file = file_of(1), elsewhere = temp_.path() + "/elsewhere", linked = file_of(2);
   fs::create_directory(elsewhere);
   fs::rename(file, elsewhere + "/kept.kv");
   fs::create_symlink(elsewhere + "/kept.kv", file);
-  const std::string bytes = read_file(elsewhere + "/kept.kv");
+  const std::string bytes = read_text(elsewhere + "/kept.kv");
   if (!fs::exists(fs::path(linked).parent_path()))
     fs::create_directory_symlink(elsewhere, fs::path(linked).parent_path());
   const auto store = open();
@@ -453,16 +453,16 @@ TEST_F(KvStoreTest, LinksAreNotFollowed) {
   keep(*store, 2);
   EXPECT_EQ(store->take_notices().size(), 2u);
   EXPECT_TRUE(fs::is_symlink(file));
-  EXPECT_EQ(read_file(elsewhere + "/kept.kv"), bytes);
+  EXPECT_EQ(read_text(elsewhere + "/kept.kv"), bytes);
   EXPECT_EQ(std::distance(fs::directory_iterator(elsewhere), {}), 1) << "nothing is written outside";
   for (TokenId number = 3; number < 9; ++number) keep(*store, number);
   EXPECT_GE(store->use().kept_tokens, 3 * 5) << "a store with one such place is still of use";
 }
 
-TEST_F(KvStoreTest, FilesOfAnEarlierVersionAreMadeAgain) {
+TEST_F(KvStoreFolder, FilesOfAnEarlierVersionAreReplaced) {
   keep(*open(), 1);
   const std::string file = file_of(1);
-  std::string bytes = read_file(file);
+  std::string bytes = read_text(file);
   bytes.replace(0, 8, "sheafkv1");
   const std::vector<std::string> old_files = {bytes, bytes.substr(0, 4096), bytes.substr(0, 8)};
   for (const std::string& old : old_files) {
@@ -486,15 +486,15 @@ TEST_F(KvStoreTest, FilesOfAnEarlierVersionAreMadeAgain) {
 
 /// Two flipped bits must never cancel out, however far apart they are. (They did in the sum of files of
 /// version 1: the highest bit of a word and bit 30 of the word 64 bytes behind it.)
-TEST_F(KvStoreTest, EveryPairOfFlippedBitsIsNoticed) {
+TEST_F(KvStoreFolder, EveryPairOfFlippedBitsIsNoticed) {
   constexpr int64_t size = 8192;
   keep(*open(), 1, size);
   const std::string file = file_of(1);
-  std::string bytes = read_file(file);
+  std::string bytes = read_text(file);
   const KvKey key = key_of(*open(), 1);
   std::vector<std::byte> to(size);
   const auto content = std::as_writable_bytes(std::span(bytes)).subspan(static_cast<size_t>(kKvHeadBytes));
-  const ByteSum::Result right = sum_bytes(content);
+  const KvSum right = sum_bytes(content);
   const auto flip = [&](size_t at, int bit) { content[at] ^= static_cast<std::byte>(1 << bit); };
   int64_t unnoticed = 0, tried = 0;
   const auto try_pair = [&](size_t at, size_t distance, int bit, int other) {
@@ -519,9 +519,9 @@ TEST_F(KvStoreTest, EveryPairOfFlippedBitsIsNoticed) {
   EXPECT_EQ(unnoticed, 0) << "of " << tried;
 }
 
-TEST_F(KvStoreTest, CutsAndAppendedBytesAreNoticed) {
+TEST_F(KvStoreFolder, CutsAndAppendedBytesAreNoticed) {
   keep(*open(), 1);
-  const std::string file = file_of(1), whole = read_file(file);
+  const std::string file = file_of(1), whole = read_text(file);
   const KvKey key = key_of(*open(), 1);
   std::vector<std::byte> to(1000);
   ASSERT_TRUE(read_kv_file(file, key, to).trouble.empty());
@@ -537,10 +537,10 @@ TEST_F(KvStoreTest, CutsAndAppendedBytesAreNoticed) {
   }
 }
 
-TEST_F(KvStoreTest, SurvivesRandomBytes) {
+TEST_F(KvStoreFolder, RandomBytesAreRefused) {
   keep(*open(), 1);
   const std::string file = file_of(1);
-  const std::string whole = read_file(file);
+  const std::string whole = read_text(file);
   std::mt19937 random(7);
   for (int i = 0; i < 300; ++i) {
     std::string bytes = whole;

@@ -5,8 +5,9 @@
 
 #include "io/run_folder/row_line.h"
 #include "io/run_folder/run_folder.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/io/folder_contents.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -100,14 +101,14 @@ TEST(Merge, RefusesGapsOverlapsAndStrangers) {
   EXPECT_FALSE(std::filesystem::exists(folder.path("out"))) << "nothing was begun";
 }
 
-TEST(Merge, AMarkIsNoLeaveToDelete) {
+TEST(Merge, ForeignFilesInAHalfMergedFolderAreKept) {
   const TempFolder folder;
   const std::vector<std::string> shards = {make_shard(folder, "a", 0, 1)};
   folder.write("out/.merging", "");
   folder.write("out/notes.txt", "mine");
   folder.write("out/rows-00000.jsonl", "half");
   EXPECT_NE(merge_error(folder, shards).find("it contains notes.txt"), std::string::npos);
-  EXPECT_EQ(read_file(folder.path("out/notes.txt")), "mine");
+  EXPECT_EQ(read_text(folder.path("out/notes.txt")), "mine");
   std::filesystem::remove(folder.path("out/notes.txt"));
   EXPECT_EQ(merge_error(folder, shards), "no error");
 }
@@ -115,7 +116,7 @@ TEST(Merge, AMarkIsNoLeaveToDelete) {
 TEST(Merge, AManifestMustAddUp) {
   const TempFolder folder;
   const std::string path = make_shard(folder, "a", 0, 1) + "/manifest.json";
-  const ordered_json good = ordered_json::parse(read_file(path));
+  const ordered_json good = ordered_json::parse(read_text(path));
   std::vector<ordered_json> wrong(6, good);
   wrong[0]["files"] = ordered_json::array();
   for (const ordered_json& file : good["files"]) wrong[1]["files"].push_back(file);

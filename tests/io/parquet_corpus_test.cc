@@ -1,9 +1,10 @@
 #include <gtest/gtest.h>
 
 #include "io/base/table_file.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/io/corpus_records.h"
 #include "tests/io/parquet_sample.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -58,7 +59,7 @@ TEST(ParquetCorpus, ReadsOtherCellsAsText) {
   EXPECT_EQ(rows.rejects[0].reason, "column \"sku\" is null, not text or a number");
 }
 
-TEST(ParquetCorpus, BytesThatAreNoTextAreARowOfTheirOwn) {
+TEST(ParquetCorpus, InvalidTextRejectsOnlyItsRow) {
   TempFolder folder;
   const std::string path = folder.path("c.parquet");
   write_parquet(path, {{"sku", "string", {"a", "b", "c"}},
@@ -128,7 +129,7 @@ TEST(ParquetCorpus, ABrokenFooterNamesTheFile) {
   TempFolder folder;
   const std::string good = folder.path("a.parquet");
   write_parquet(good, many_rows(20));
-  const std::string bytes = read_file(good);
+  const std::string bytes = read_text(good);
   const auto error = [&](const std::string& name, const std::string& content) {
     const std::string path = folder.write(name, content);
     const std::string message = error_of([&] { open_corpus(extract_job(path), &kSchema); });
@@ -148,7 +149,7 @@ TEST(ParquetCorpus, ABrokenRowGroupCostsOnlyItsRows) {
   TempFolder folder;
   const std::string path = folder.path("a.parquet");
   write_parquet(path, many_rows(3000), {.rows_per_group = 1000, .checksums = true});
-  std::string bytes = read_file(path);
+  std::string bytes = read_text(path);
   const size_t at = bytes.find("title 1500");
   ASSERT_NE(at, std::string::npos);
   bytes[at] ^= 1;
@@ -170,12 +171,12 @@ TEST(ParquetCorpus, ReadsOnlyTheColumnsItNeeds) {
   auto columns = many_rows(50);
   columns.push_back({"other", "string", json(std::vector<std::string>(50, "unwanted value"))});
   write_parquet(path, columns, {.checksums = true});
-  std::string bytes = read_file(path);
+  std::string bytes = read_text(path);
   bytes[bytes.find("unwanted value")] ^= 1;
   EXPECT_EQ(read_all(extract_job(folder.write("b.parquet", bytes)), &kSchema).records.size(), 50u);
 }
 
-TEST(ParquetCorpus, EmptyTablesAndManyFiles) {
+TEST(ParquetCorpus, ReadsEmptyTablesAndManyFiles) {
   TempFolder folder;
   write_parquet(folder.path("a.parquet"), many_rows(0));
   write_parquet(folder.path("b.parquet"), many_rows(130), {.compress = true, .dictionary = true});

@@ -1,6 +1,6 @@
-#include "io/base/process_use.h"
-
 #include <gtest/gtest.h>
+
+#include "io/base/process.h"
 
 namespace sheaf {
 namespace {
@@ -12,7 +12,7 @@ TEST(ProcessUse, GrowsAsTheProcessWorks) {
   EXPECT_GE(process_use().interruptions, before.interruptions);
 }
 
-TEST(ProcessUse, ManyInterruptionsAreOthersWork) {
+TEST(ProcessUse, ManyInvoluntarySwitchesMeanADisturbedMeasurement) {
   const ProcessUse before{1, 100};
   EXPECT_FALSE(disturbed(before, {3, 100}, 1, 2));
   EXPECT_FALSE(disturbed(before, {3, 160}, 1, 2));

@@ -1,11 +1,11 @@
-#include "io/corpus/propose_job.h"
 
 #include <gtest/gtest.h>
 
 #include "io/corpus/describe_corpus.h"
 #include "io/files/job_file.h"
 #include "io/files/schema_file.h"
-#include "tests/io/fuzz.h"
+#include "tests/errors.h"
+#include "tests/fuzz.h"
 #include "tests/io/parquet_sample.h"
 
 namespace sheaf {
@@ -64,7 +64,7 @@ TEST(ProposeJob, MakesASchemaOfGold) {
   pasted(folder, proposal);
 }
 
-TEST(ProposeJob, SeesQuestions) {
+TEST(ProposeJob, RecognizesQuestions) {
   const TempFolder folder;
   const JobProposal many = proposed(folder.write(
       "q.jsonl", R"({"id": "a", "context": "Box", "questions": [{"id": 1, "question": "What?"}]})"));
@@ -90,7 +90,7 @@ TEST(ProposeJob, ReadsParquet) {
   EXPECT_EQ(proposal.schema, "attributes:\n  maker: {type: text}\ncategories:\n  t: [maker]\n");
 }
 
-TEST(ProposeJob, NothingIsProposedForNothing) {
+TEST(ProposeJob, AnEmptyCorpusGetsNoProposal) {
   const TempFolder folder;
   EXPECT_EQ(proposed(folder.write("e.csv", "")).job, "");
   EXPECT_EQ(proposed(folder.write("e.jsonl", "{}\n")).job, "");
@@ -109,6 +109,7 @@ TEST(Fuzz, ProposalsAreJobs) {
       "\"", ",",  "\n", ":",       "- ", "#",    "&a",    "*a", "!!x",  "null",   "yes",
       "~",  "\t", "{",  "}",       "[",  "]",    "'",     "|",  ">",    "é",      "\xff",
       "\\", "%",  "@",  "\\u202e", " ",  "\x01", "title", "0",  "\x7f", "\u2028", "? "};
+  int64_t proposals = 0;
   fuzz([&](std::mt19937_64& random) {
     const size_t kind = random() % 2;
     const std::string text = mutate(seeds[kind], random, words);
@@ -121,10 +122,12 @@ TEST(Fuzz, ProposalsAreJobs) {
       return;
     }
     if (proposal.job.empty()) return;
+    ++proposals;
     EXPECT_EQ(error_of([&] { pasted(folder, proposal); }), "no error") << text << "\n---\n"
                                                                        << proposal.job << "---\n"
                                                                        << proposal.schema;
   });
+  EXPECT_GT(proposals, 0);
 }
 
 }  // namespace

@@ -9,7 +9,8 @@
 
 #include "io/base/sha256.h"
 #include "io/run_folder/manifest.h"
-#include "tests/io/temp_folder.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {
@@ -50,7 +51,7 @@ class MemoryStore : public Store {
     });
   }
   void put_file(const std::string& file, const std::string& local, const std::string& sum) override {
-    const std::string text = read_file(local);
+    const std::string text = read_text(local);
     if (!sum.empty() && sum != sha256(text)) refuse("{}: the file does not match its manifest", local);
     put(file, text);
   }
@@ -119,7 +120,7 @@ auto expect_whole(const std::vector<Files>& runs) {
   };
 }
 
-TEST(Publish, PutsAWholeRunOnce) {
+TEST(Publish, UploadsEveryFileOnce) {
   const TempFolder folder;
   const Files run = make_run(folder, "a", 3);
   MemoryStore store;
@@ -131,7 +132,7 @@ TEST(Publish, PutsAWholeRunOnce) {
   check_store(store, folder.path("run"), false);
 }
 
-TEST(Publish, SurvivesDeathAtEveryOperation) {
+TEST(Publish, ResumesAfterDeathAtEveryOperation) {
   for (const bool replaces : {false, true}) {
     bool finished = false;
     for (int64_t death = 0; !finished; ++death) {
@@ -160,7 +161,7 @@ TEST(Publish, SurvivesDeathAtEveryOperation) {
   }
 }
 
-TEST(Publish, GoesOnWhereItBrokeOff) {
+TEST(Publish, ResumesWhereItBrokeOff) {
   const TempFolder folder;
   const Files run = make_run(folder, "a", 4);
   MemoryStore store;
@@ -175,7 +176,7 @@ TEST(Publish, GoesOnWhereItBrokeOff) {
   EXPECT_EQ(store.files, run);
 }
 
-TEST(Publish, WhatWasChangedThereIsPutAgain) {
+TEST(Publish, ChangedObjectsAreUploadedAgain) {
   const TempFolder folder;
   const Files run = make_run(folder, "a", 3);
   MemoryStore store;
@@ -202,7 +203,7 @@ TEST(Publish, WhatWasChangedThereIsPutAgain) {
   }
 }
 
-TEST(Publish, AnotherRunThatReplacedThisOneIsSafe) {
+TEST(Publish, ANewerRunIsNotOverwritten) {
   // A's publication ends, or breaks off somewhere; B replaces it, wholly or up to some operation; A comes
   // back.
   for (int64_t a_dies = -1; a_dies < 34; ++a_dies)
@@ -266,7 +267,7 @@ TEST(Publish, AnotherRunOfTheSameJobIsPublishedWhole) {
   EXPECT_EQ(publish_run(store, folder.path("run"), false), 0);
 }
 
-TEST(Publish, FilesThatSomebodyAddedAreRemoved) {
+TEST(Publish, ForeignObjectsAmongTheRowsAreRemoved) {
   const TempFolder folder;
   const Files run = make_run(folder, "a", 3);
   MemoryStore store;
@@ -276,7 +277,7 @@ TEST(Publish, FilesThatSomebodyAddedAreRemoved) {
   EXPECT_EQ(store.files, run);
 }
 
-TEST(Publish, AnEmptyClaimIsNobodys) {
+TEST(Publish, AnEmptyClaimIsIgnored) {
   const TempFolder folder;
   const Files run = make_run(folder, "a", 3);
   MemoryStore store;
@@ -311,7 +312,7 @@ TEST(Publish, ARestartDecodesAgainOnceTheLastWasPublished) {
   EXPECT_FALSE(is_unpublished(store, folder.path("run"))) << "its publication had ended";
 }
 
-TEST(Publish, ARunThatIsBeingPublishedIsSafe) {
+TEST(Publish, ARunThatIsBeingPublishedIsNotOverwritten) {
   const TempFolder folder;
   make_run(folder, "new", 1);
   MemoryStore store;
@@ -328,7 +329,7 @@ TEST(Publish, ARunThatIsBeingPublishedIsSafe) {
   }
 }
 
-TEST(Publish, OthersFilesAreSafe) {
+TEST(Publish, ObjectsOfOthersAreKept) {
   const TempFolder folder;
   MemoryStore store;
   make_run(folder, "old", 1);

@@ -5,8 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "io/run_folder/run_folder.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/io/faulty_files.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -57,12 +58,12 @@ class RestartTest : public testing::TestWithParam<bool> {
   }
 };
 
-TEST_P(RestartTest, AFaultAtEveryOperationLeavesAWholeRun) {
+TEST_P(RestartTest, LeavesAWholeRunAfterAFaultAtEveryOperation) {
   const bool exchanges = GetParam();
   for (const FaultKind kind : {FaultKind::error, FaultKind::kill_before, FaultKind::kill_after}) {
     bool ended = false;
     for (int at = 1; !ended; ++at) {
-      const TempFolder folder;
+      const TempFolder folder(quick_place());
       const std::string out = folder.path("out");
       write_run(quick_files(), run_of(out, 1), 1);
       folder.write("out/notes.txt", "mine");
@@ -93,7 +94,7 @@ TEST_P(RestartTest, AFaultAtEveryOperationLeavesAWholeRun) {
 TEST_P(RestartTest, TheOldRunIsKeptOnRequest) {
   bool ended = false;
   for (int at = 1; !ended; ++at) {
-    const TempFolder folder;
+    const TempFolder folder(quick_place());
     const std::string out = folder.path("out");
     write_run(quick_files(), run_of(out, 1), 1);
     FaultyFiles files(FaultKind::kill_before, at);
@@ -112,9 +113,11 @@ TEST_P(RestartTest, TheOldRunIsKeptOnRequest) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Exchanges, RestartTest, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Folders, RestartTest, testing::Bool(), [](const auto& exchanges) {
+  return exchanges.param ? "AreExchanged" : "AreRenamed";
+});
 
-TEST(Restart, AnotherOneReplacesAnOlderPreviousRun) {
+TEST(Restart, ASecondRestartReplacesThePreviousRun) {
   const TempFolder folder;
   const std::string out = folder.path("out");
   write_run(quick_files(), run_of(out, 1), 1);
@@ -123,7 +126,7 @@ TEST(Restart, AnotherOneReplacesAnOlderPreviousRun) {
   EXPECT_TRUE(rows_of(out + ".previous").starts_with("{\"id\":20,"));
 }
 
-TEST(Restart, WhatIsInTheWayStays) {
+TEST(Restart, ForeignFoldersInTheWayAreKept) {
   const TempFolder folder;
   const std::string out = folder.path("out");
   write_run(quick_files(), run_of(out, 1), 1);
@@ -141,7 +144,7 @@ TEST(Restart, WhatIsInTheWayStays) {
             std::string::npos);
 }
 
-TEST(Restart, OneAtATime) {
+TEST(Restart, ASecondRestartAtOnceIsRefused) {
   const TempFolder folder;
   const std::string out = folder.path("out");
   write_run(quick_files(), run_of(out, 1), 1);

@@ -76,7 +76,7 @@ std::vector<Case> make_cases() {
   };
 }
 
-TEST(RowLine, HasWhatTheRowHasAndIsReadBack) {
+TEST(RowLine, IsReadBackAsTheRow) {
   for (const Case& c : make_cases()) {
     EXPECT_EQ(row_line(c.row), c.line);
     const auto read = read_row(c.line);
@@ -85,7 +85,7 @@ TEST(RowLine, HasWhatTheRowHasAndIsReadBack) {
   }
 }
 
-TEST(RowLine, WhatJsonCannotTellIsReplaced) {
+TEST(RowLine, ValuesThatJsonCannotHoldAreReplaced) {
   RowAnswer answer{"x\xff"};
   answer.logprob = -INFINITY;
   const std::string line = row_line({1, answer});
@@ -95,7 +95,7 @@ TEST(RowLine, WhatJsonCannotTellIsReplaced) {
   EXPECT_EQ(row_line(*read), line);
 }
 
-TEST(RowLine, OtherLinesAreNoRows) {
+TEST(RowLine, OtherLinesAreRefused) {
   for (const char* line : {
            "",
            "{",

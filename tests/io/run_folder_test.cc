@@ -7,9 +7,10 @@
 
 #include "io/run_folder/row_line.h"
 #include "io/run_folder/table_rows.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/io/faulty_files.h"
 #include "tests/io/folder_contents.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -115,7 +116,23 @@ class RunFolderTest : public testing::TestWithParam<Format> {
   void fresh() const { std::filesystem::remove_all(folder_.path("out")); }
   std::string out(const std::string& name) const { return folder_.path("out/" + name); }
 
+  /// Does what is left to do, which begins behind all that was committed. From one state of the folder it is
+  /// done once, however many faults lead there.
+  void resume(int64_t committed, const FolderContents& expected) {
+    const auto [position, is_new] = positions_.try_emplace(contents(options().path));
+    if (is_new) {
+      {
+        const RunFolder again(quick_files(), options());
+        position->second = again.finished() ? kCorpusRecords + 1 : again.position();
+      }
+      work(quick_files(), options());
+      ASSERT_EQ(contents(options().path), expected);
+    }
+    ASSERT_GE(position->second, committed) << "a committed group was lost";
+  }
+
   TempFolder folder_{quick_place()};
+  std::map<FolderContents, int64_t> positions_;  ///< at which work is resumed from a state of the folder
 };
 
 INSTANTIATE_TEST_SUITE_P(Formats, RunFolderTest, testing::Values(kLines, kEchoed, kParquet),
@@ -148,12 +165,13 @@ TEST_P(RunFolderTest, PublishesWholeFilesWithTheirSums) {
                   .starts_with("{\"file\":\"corpus.jsonl\",\"row\":5,\"id\":4,\"reason\":\"bad\"}\n{"));
 }
 
-TEST_P(RunFolderTest, EveryOperationMayFailOrBeTheLast) {
+TEST_P(RunFolderTest, ResumesAfterAFaultAtEveryOperation) {
   const FolderContents expected = undisturbed();
   for (FaultKind kind : {FaultKind::error, FaultKind::short_write, FaultKind::kill_before,
                          FaultKind::kill_in_write, FaultKind::kill_after}) {
     int faults = 0;
     for (int at = 1;; ++at) {
+      SCOPED_TRACE(fmt::format("operation {}, kind {}", at, static_cast<int>(kind)));
       fresh();
       int64_t committed = 0;
       FaultyFiles files(kind, at);
@@ -168,32 +186,29 @@ TEST_P(RunFolderTest, EveryOperationMayFailOrBeTheLast) {
       }
       if (!stopped) break;
       ++faults;
-      if (committed > 0 && committed <= kCorpusRecords) {
-        const RunFolder again(quick_files(), options());
-        ASSERT_TRUE(again.finished() || again.position() >= committed) << "a committed group was lost";
-      }
-      work(quick_files(), options());
-      ASSERT_EQ(contents(options().path), expected)
-          << "operation " << at << ", kind " << static_cast<int>(kind);
+      ASSERT_NO_FATAL_FAILURE(resume(committed, expected));
     }
     EXPECT_GT(faults, 50);
   }
 }
 
-TEST_P(RunFolderTest, ASecondKillMayComeWhileGoingOn) {
+TEST_P(RunFolderTest, ResumesAfterASecondKillWhileResuming) {
   const FolderContents expected = undisturbed();
   int runs = 0;
   for (int first = 1;; ++first) {
+    fresh();
     bool stopped = false;
+    try {
+      FaultyFiles files(FaultKind::kill_in_write, first);
+      work(files, options());
+    } catch (const Killed&) {
+      stopped = true;
+    }
+    if (!stopped) break;
+    const FolderContents left = contents(options().path);
     for (int second = 1;; ++second) {
-      fresh();
-      try {
-        FaultyFiles files(FaultKind::kill_in_write, first);
-        work(files, options());
-      } catch (const Killed&) {
-        stopped = true;
-      }
-      if (!stopped) break;
+      SCOPED_TRACE(fmt::format("operations {} and {}", first, second));
+      put_back(options().path, left);
       bool again = false;
       try {
         FaultyFiles files(FaultKind::kill_after, second);
@@ -203,73 +218,63 @@ TEST_P(RunFolderTest, ASecondKillMayComeWhileGoingOn) {
       }
       if (!again) break;
       ++runs;
-      work(quick_files(), options());
-      ASSERT_EQ(contents(options().path), expected) << "operations " << first << " and " << second;
+      ASSERT_NO_FATAL_FAILURE(resume(0, expected));
       second += GetParam() == kParquet ? 20 : 2;  // the pairs are many
     }
-    if (!stopped) break;
   }
   EXPECT_GT(runs, 500);
 }
 
-TEST_P(RunFolderTest, PowerMayFailAtEveryOperation) {
+TEST_P(RunFolderTest, ResumesAfterPowerLossAtEveryOperation) {
   const FolderContents expected = undisturbed();
   int losses = 0;
-  for (uint32_t seed = 0; seed < 12; ++seed) {
-    for (int at = 1;; ++at) {
-      fresh();
-      real_files().make_folder(options().path);
-      int64_t committed = 0;
-      PowerLossFiles files(options().path, at);
-      bool stopped = false;
-      try {
-        work(files, options(), &committed);
-      } catch (const Killed&) {
-        stopped = true;
-      }
+  bool stopped = true;
+  for (int at = 1; stopped; ++at) {
+    fresh();
+    real_files().make_folder(options().path);
+    int64_t committed = 0;
+    PowerLossFiles files(options().path, at);
+    stopped = false;
+    try {
+      work(files, options(), &committed);
+    } catch (const Killed&) {
+      stopped = true;
+    }
+    for (uint32_t seed = 0; seed < 12; ++seed, ++losses) {
+      SCOPED_TRACE(fmt::format("operation {}, seed {}", at, seed));
       files.lose_power(seed);
-      ++losses;
-      {
-        const RunFolder again(quick_files(), options());
-        if (committed > kCorpusRecords)
-          ASSERT_TRUE(again.finished());
-        else
-          ASSERT_TRUE(again.finished() || again.position() >= committed) << "a committed group was lost";
-      }
-      work(quick_files(), options());
-      ASSERT_EQ(contents(options().path), expected) << "operation " << at << ", seed " << seed;
-      if (!stopped) break;
+      ASSERT_NO_FATAL_FAILURE(resume(committed, expected));
     }
   }
   EXPECT_GT(losses, 600);
 }
 
-TEST_P(RunFolderTest, PowerMayFailWhileGoingOnAndWhileRestarting) {
+TEST_P(RunFolderTest, ResumesAfterPowerLossWhileResumingOrRestarting) {
   const FolderContents expected = undisturbed();
+  try {
+    FaultyFiles files(FaultKind::kill_before, 48);
+    work(files, options());
+    FAIL() << "the first run was to be killed";
+  } catch (const Killed&) {
+  }
+  const FolderContents left = contents(options().path);
   for (const bool restart : {false, true}) {
-    for (uint32_t seed = 0; seed < 3; ++seed) {
-      for (int at = 1;; ++at) {
-        fresh();
-        try {
-          FaultyFiles files(FaultKind::kill_before, 48);
-          work(files, options());
-          FAIL() << "the first run was to be killed";
-        } catch (const Killed&) {
-        }
-        PowerLossFiles files(options().path, at);
-        bool stopped = false;
-        try {
-          auto again = options();
-          again.restart = restart;
-          work(files, again);
-        } catch (const Killed&) {
-          stopped = true;
-        }
+    bool stopped = true;
+    for (int at = 1; stopped; ++at) {
+      put_back(options().path, left);
+      PowerLossFiles files(options().path, at);
+      stopped = false;
+      try {
+        auto again = options();
+        again.restart = restart;
+        work(files, again);
+      } catch (const Killed&) {
+        stopped = true;
+      }
+      for (uint32_t seed = 0; seed < 3; ++seed) {
+        SCOPED_TRACE(fmt::format("operation {}, seed {}{}", at, seed, restart ? ", restart" : ""));
         files.lose_power(seed);
-        work(quick_files(), options());
-        ASSERT_EQ(contents(options().path), expected)
-            << "operation " << at << ", seed " << seed << (restart ? ", restart" : "");
-        if (!stopped) break;
+        ASSERT_NO_FATAL_FAILURE(resume(0, expected));
       }
     }
   }
@@ -285,7 +290,7 @@ void overwrite(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary).write(text.data(), static_cast<std::streamsize>(text.size()));
 }
 
-TEST_P(RunFolderTest, ACutOrFlippedJournalCostsWorkNotRows) {
+TEST_P(RunFolderTest, ADamagedJournalLosesNoRows) {
   const FolderContents expected = undisturbed();
   fresh();
   leave_unfinished(options());
@@ -321,7 +326,7 @@ TEST_P(RunFolderTest, ACutOrFlippedJournalCostsWorkNotRows) {
   EXPECT_GT(refused, 10);
 }
 
-TEST_P(RunFolderTest, DamagedRowsAreDoneAgain) {
+TEST_P(RunFolderTest, DamagedRowsAreWrittenAgain) {
   const FolderContents expected = undisturbed();
   for (const char* name : {"rows-00001.jsonl.part", "rows-00002.jsonl.part", "rejects.jsonl.part"}) {
     fresh();
@@ -372,7 +377,7 @@ TEST_P(RunFolderTest, RestartLeavesOtherFilesAlone) {
   EXPECT_EQ(found, undisturbed());
 }
 
-TEST_P(RunFolderTest, ASecondWriterIsRefusedAndHarmsNothing) {
+TEST_P(RunFolderTest, ASecondWriterIsRefused) {
   const FolderContents expected = undisturbed();
   {
     RunFolder first(quick_files(), options());
@@ -387,7 +392,7 @@ TEST_P(RunFolderTest, ASecondWriterIsRefusedAndHarmsNothing) {
   EXPECT_EQ(contents(options().path), expected);
 }
 
-TEST_P(RunFolderTest, PublishedFilesThatAreGoneOrDamagedAreMadeAnew) {
+TEST_P(RunFolderTest, MissingOrDamagedResultsAreMadeAgain) {
   const FolderContents expected = undisturbed();
   const std::string first = GetParam() ? "rows-00000.parquet" : "rows-00000.jsonl";
   for (const bool gone : {true, false}) {
@@ -397,7 +402,7 @@ TEST_P(RunFolderTest, PublishedFilesThatAreGoneOrDamagedAreMadeAnew) {
     if (gone) {
       std::filesystem::remove(out(first));
     } else {
-      std::string text = read_file(out(first));
+      std::string text = read_text(out(first));
       text[text.size() / 2] ^= 1;
       folder_.write("out/" + first, text);
     }
@@ -431,7 +436,7 @@ TEST_P(RunFolderTest, RowsWithoutAJournalAreRefused) {
 TEST(RunFolder, AJobWithoutRowsHasAnEmptyRowsFile) {
   const TempFolder folder;
   RunFolder(quick_files(), make_options(folder.path("deep/er/out"), kLines)).finish("{}\n");
-  EXPECT_EQ(read_file(folder.path("deep/er/out/rows-00000.jsonl")), "");
+  EXPECT_EQ(read_text(folder.path("deep/er/out/rows-00000.jsonl")), "");
   EXPECT_TRUE(std::filesystem::exists(folder.path("deep/er/out/_SUCCESS")));
 }
 
@@ -442,11 +447,11 @@ TEST(RunFolder, WritesTextThatIsNotUtf8) {
   run.reject(make_reject("f", 1, "\xc3", "bad \xf0"));
   run.commit(2);
   run.finish("{}\n");
-  EXPECT_EQ(json::parse(read_file(folder.path("out/rows-00000.jsonl")))["answer"], "x\uFFFD y");
-  EXPECT_EQ(json::parse(read_file(folder.path("out/rejects.jsonl")))["reason"], "bad \uFFFD");
+  EXPECT_EQ(json::parse(read_text(folder.path("out/rows-00000.jsonl")))["answer"], "x\uFFFD y");
+  EXPECT_EQ(json::parse(read_text(folder.path("out/rejects.jsonl")))["reason"], "bad \uFFFD");
 }
 
-TEST(RunFolder, PathsThatCannotBeWritten) {
+TEST(RunFolder, UnwritablePathsAreRefused) {
   const TempFolder folder;
   folder.write("file", "x");
   const auto open = [&](const std::string& name) {
@@ -456,7 +461,7 @@ TEST(RunFolder, PathsThatCannotBeWritten) {
   EXPECT_NE(error_of(open("file/out")).find("cannot be created"), std::string::npos);
 }
 
-TEST(RunFolder, AFolderThatMayOnlyBeRead) {
+TEST(RunFolder, AReadOnlyFolderIsRefused) {
   const TempFolder folder;
   std::filesystem::create_directories(folder.path("out"));
   std::filesystem::permissions(folder.path("out"),

@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "io/corpus/corpus.h"
-#include "tests/io/temp_folder.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {
@@ -82,7 +83,7 @@ TEST(SchemaFile, ReadsAJsonSchema) {
   EXPECT_NE(error("e.json", R"({"a": 1, "a": 2})").find("\"a\""), std::string::npos);
 }
 
-TEST(SchemaFile, SpansMayBeFreed) {
+TEST(SchemaFile, SpansMayBecomeFreeText) {
   TempFolder folder;
   Schema schema = read_schema(folder.write("s.yaml", "categories:\n  A:\n    - {name: Brand, type: span}\n"));
   EXPECT_EQ(schema.categories[0].attributes[0].type, ValueType::span);
@@ -125,7 +126,7 @@ TEST(SchemaFile, ErrorsCarryTheLine) {
   EXPECT_EQ(schema_error("categories:\n  A: [{name: '  '}]\n"), "s.yaml:2: the attribute has no name");
 }
 
-TEST(SchemaFile, TheShippedOnesAreGood) {
+TEST(SchemaFile, ShippedFilesAreReadWithoutErrors) {
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator("configs/schemas"))
     if (entry.path().extension() == ".yaml") {
@@ -136,7 +137,7 @@ TEST(SchemaFile, TheShippedOnesAreGood) {
 }
 
 // A megabyte that would be two gigabytes with the options in every category.
-TEST(SchemaFile, RefusesOptionsOutOfProportion) {
+TEST(SchemaFile, TooManyOrTooLongOptionsAreRefused) {
   std::string text = "attributes:\n  A:\n    type: enum\n    options: [";
   for (int i = 0; i < 2000; ++i) text += fmt::format("o{}, ", i);
   text += "last]\ncategories:\n";

@@ -2,9 +2,9 @@
 #include <fstream>
 #include <gtest/gtest.h>
 
+#include "tests/files.h"
 #include "tests/io/corpus_records.h"
 #include "tests/io/parquet_sample.h"
-#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -42,7 +42,7 @@ void expect_skips(const Job& job) {
   }
 }
 
-TEST(Skip, JsonLines) {
+TEST(SkipTo, GivesTheSameJsonlRows) {
   const TempFolder folder;
   std::string lines;
   for (int i = 0; i < 20; ++i)
@@ -58,7 +58,7 @@ TEST(Skip, JsonLines) {
   expect_skips(job);
 }
 
-TEST(Skip, Csv) {
+TEST(SkipTo, GivesTheSameCsvRows) {
   const TempFolder folder;
   std::string lines = "category,title,text\n";
   for (int i = 0; i < 20; ++i)
@@ -70,7 +70,7 @@ TEST(Skip, Csv) {
   expect_skips(job);
 }
 
-TEST(Skip, ParquetWithLostRows) {
+TEST(SkipTo, GivesTheSameParquetRowsBehindLostOnes) {
   const TempFolder folder;
   std::vector<SampleColumn> columns = {{"sku", "int64", json::array()},
                                        {"category", "string", json::array()},
@@ -89,7 +89,7 @@ TEST(Skip, ParquetWithLostRows) {
   write_parquet(path, columns, layout);
   expect_skips(extract_job(path));
 
-  std::string bytes = read_file(path);
+  std::string bytes = read_text(path);
   const size_t at = bytes.find("x220");  // in the second row group
   ASSERT_NE(at, std::string::npos);
   bytes[at] = 'y';

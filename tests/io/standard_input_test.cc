@@ -1,14 +1,13 @@
-#include "io/corpus/standard_input.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "tests/io/temp_folder.h"
+#include "io/corpus/corpus.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {
 
-TEST(StandardInput, AStopThatCameBeforeTheWaitEndsIt) {
+TEST(StandardInput, AStopBeforeTheWaitEndsTheWait) {
   const TempFolder folder;
   // Open, and nothing comes.
   int pipe[2];

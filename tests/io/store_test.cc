@@ -11,11 +11,12 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <thread>
 
-#include "io/base/read_ahead.h"
 #include "io/base/store_retry.h"
+#include "tests/errors.h"
+#include "tests/fuzz.h"
 #include "tests/io/corpus_records.h"
-#include "tests/io/fuzz.h"
 #include "tests/io/parquet_sample.h"
 #include "tests/packed_text.h"
 
@@ -26,7 +27,7 @@ std::string uri_of(const TempFolder& folder, const std::string& name = {}) {
   return "file://" + folder.path(name);
 }
 
-TEST(StoreUri, HasItsParts) {
+TEST(StoreUri, IsSplitIntoItsParts) {
   EXPECT_TRUE(is_uri("s3://b/k"));
   EXPECT_TRUE(is_uri("abfs://c@a/k"));
   for (const char* path : {"a/b", "/a", "://x", "a b://x", "", "-", "./s3:/x"})
@@ -182,7 +183,7 @@ std::string random_bytes(size_t size) {
   return bytes;
 }
 
-TEST(ReadAhead, NoticesAnswersThatAreTooShort) {
+TEST(ReadAhead, NoticesShortReads) {
   const std::string bytes = random_bytes(9'000'001);
   const auto size = static_cast<int64_t>(bytes.size());
   const auto sometimes =
@@ -197,7 +198,7 @@ TEST(ReadAhead, NoticesAnswersThatAreTooShort) {
   ::unsetenv("SHEAF_STORE_SECONDS");
 }
 
-TEST(ReadAhead, NoticesAnswersFromElsewhere) {
+TEST(ReadAhead, NoticesBytesFromAnotherPlace) {
   const std::string bytes = random_bytes(15'000'001);
   const auto size = static_cast<int64_t>(bytes.size());
   auto flaky = std::make_shared<FlakyFile>(bytes);
@@ -205,6 +206,30 @@ TEST(ReadAhead, NoticesAnswersFromElsewhere) {
   const auto read = read_ahead(flaky, size, "x")->Read(size);
   ASSERT_TRUE(read.ok()) << read.status().ToString();
   EXPECT_EQ((*read)->ToString(), bytes);
+}
+
+TEST(ReadAhead, NoReadGoesOnAfterTheFileIsGone) {
+  class SlowFile : public FlakyFile {
+   public:
+    explicit SlowFile(std::atomic<int>& reading) : FlakyFile(""), reading_(reading) {}
+    arrow::Result<int64_t> ReadAt(int64_t, int64_t size, void* to) override {
+      ++reading_;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      std::memset(to, 'x', static_cast<size_t>(size));
+      --reading_;
+      return size;
+    }
+
+   private:
+    std::atomic<int>& reading_;
+  };
+  std::atomic<int> reading = 0;
+  {
+    const auto file = read_ahead(std::make_shared<SlowFile>(reading), 40'000'000, "x");
+    ASSERT_TRUE(file->Read(10).ok());
+    EXPECT_GT(reading, 0) << "parts further on";
+  }
+  EXPECT_EQ(reading, 0);
 }
 
 TEST(ReadAhead, FilesMayEndInAnyByte) {
@@ -261,7 +286,7 @@ class WaitingFile : public FlakyFile {
   int64_t furthest_ = 0;
 };
 
-TEST(ReadAhead, HasTheNextPartsOnTheirWay) {
+TEST(ReadAhead, RequestsTheNextPartsInAdvance) {
   const int64_t size = 48 << 20;
   const auto parts = std::make_shared<WaitingFile>(size);
   const auto file = read_ahead(parts, size, "x");
@@ -280,7 +305,7 @@ TEST(StoreRetry, RefusalsAreNotRepeated) {
   EXPECT_FALSE(may_pass(arrow::Status::NotImplemented("x")));
 }
 
-TEST(StoreRetry, PatienceEnds) {
+TEST(StoreRetry, AttemptsEndAfterATime) {
   ::setenv("SHEAF_STORE_SECONDS", "0.1", 1);
   int attempts = 0;
   const auto status = ask_store([&] {
@@ -292,7 +317,7 @@ TEST(StoreRetry, PatienceEnds) {
   EXPECT_GT(attempts, 0);
 }
 
-TEST(StoreRetry, AStoreThatDoesNotAnswerIsSpokenOf) {
+TEST(StoreRetry, AStoreThatDoesNotAnswerIsReportedOnce) {
   static std::string said;
   static int times = 0;
   tell_of_waiting([](std::string_view text) {

@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "io/base/table_file.h"
-#include "tests/io/temp_folder.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {
@@ -62,7 +63,7 @@ TEST(TableRows, ColumnsAreTypedByTheSchema) {
   const auto columns = row_columns(make_job(TaskKind::extract), make_schema(), false);
   write_table(written, columns, folder.path("a.parquet"));
   write_table(written, columns, folder.path("b.parquet"));
-  EXPECT_EQ(read_file(folder.path("a.parquet")), read_file(folder.path("b.parquet")));
+  EXPECT_EQ(read_text(folder.path("a.parquet")), read_text(folder.path("b.parquet")));
   EXPECT_TRUE(column_types(folder.path("a.parquet"))
                   .starts_with(
                       "id string; category string; Brand string; Weight double; Sizes list<element: string>; "
@@ -165,7 +166,7 @@ class FullFile : public OutputFile {
   int writes = 0;
 };
 
-TEST(TableRows, AFailingFileIsTold) {
+TEST(TableRows, AFailedWriteIsReported) {
   FullFile full;
   const auto writer =
       write_table_rows(OutputFormat::parquet, row_columns(make_job(TaskKind::ask), {}, true), full);
@@ -183,7 +184,7 @@ TEST(TableRows, AWriterThatIsNotClosedWritesNothingMore) {
         write_table_rows(OutputFormat::parquet, row_columns(make_job(TaskKind::ask), {}, true), *file);
     writer->add({1, std::vector<QuestionAnswer>{}}, 10);
   }
-  EXPECT_EQ(read_file(path), "PAR1");
+  EXPECT_EQ(read_text(path), "PAR1");
 }
 
 TEST(TableRows, ArrowHoldsWhatParquetHolds) {
@@ -204,7 +205,7 @@ TEST(TableRows, ArrowHoldsWhatParquetHolds) {
     write_table(written, columns, folder.path(name));
   EXPECT_EQ(read_table(folder.path("a.arrow"), columns), read_table(folder.path("a.parquet"), columns));
   EXPECT_EQ(read_table(folder.path("a.arrow"), columns).size(), 200u);
-  EXPECT_EQ(read_file(folder.path("a.arrow")), read_file(folder.path("b.arrow")));
+  EXPECT_EQ(read_text(folder.path("a.arrow")), read_text(folder.path("b.arrow")));
   const TableFile table(folder.path("a.arrow"));
   EXPECT_EQ(table.about(), TableFile(folder.path("a.parquet")).about());
   EXPECT_EQ(table.about(), R"({"kept":["stock"]})");

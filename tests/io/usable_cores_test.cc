@@ -1,8 +1,7 @@
-#include "io/base/usable_cores.h"
-
 #include <gtest/gtest.h>
 
-#include "tests/io/temp_folder.h"
+#include "io/base/process.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {
@@ -32,7 +31,7 @@ TEST(UsableCores, TheSmallestLimitOfAGroupAndThoseAboveItCounts) {
   EXPECT_EQ(usable_cores(root.path()).threads(), 1);
 }
 
-TEST(UsableCores, ControlGroupsOfVersionOneToo) {
+TEST(UsableCores, ControlGroupsOfVersion1AreRead) {
   const TempFolder root;
   root.write("proc/self/cgroup", "12:memory:/docker/1f\n4:cpu,cpuacct:/docker/1f\n");
   root.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
@@ -50,7 +49,7 @@ TEST(UsableCores, ThreadsAreNoMoreThanCoresAndAtLeastOne) {
   EXPECT_EQ((UsableCores{2, 16}).threads(), 2);
 }
 
-TEST(UsableCores, StrangeFilesAreNoLimit) {
+TEST(UsableCores, UnreadableLimitsAreIgnored) {
   for (const char* text : {"", "x y\n", "0 0\n", "100000\n", "-5 100000\n", "1 -1\n"}) {
     const TempFolder root;
     root.write("proc/self/cgroup", "::\n:\n0::\n");

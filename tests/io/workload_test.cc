@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/io/temp_folder.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {
@@ -45,7 +46,7 @@ void expect_work(const Work& work, const Work& wanted) {
   EXPECT_EQ(work.picks, wanted.picks);
 }
 
-TEST(Workload, LeastWorkByHand) {
+TEST(Workload, LeastWorkEqualsTheHandCount) {
   // The instruction's rows see 1 and 2 keys, each context 3. The first question and the first five tokens of
   // its answer see 4 to 10, the second question 4; its only token is never computed.
   const int64_t instruction = 1 + 2, first = 3 + (4 + 5 + 6 + 7 + 8 + 9 + 10), second = 3 + 4;
@@ -53,7 +54,7 @@ TEST(Workload, LeastWorkByHand) {
               {2 + (1 + 2 + 5) + (1 + 1), instruction + first + second, 6 + 1});
 }
 
-TEST(Workload, LeastWorkOfSlotsByHand) {
+TEST(Workload, LeastWorkOfSlotsEqualsTheHandCount) {
   // The instruction counts once though each context starts with it. The first document sees 4 and 5 keys, its
   // key and first value token 6 and 7; the second document 4, its key and two value tokens 5 to 7.
   const int64_t instruction = 1 + 2, first = 3 + (4 + 5) + (6 + 7), second = 3 + 4 + (5 + 6 + 7);
@@ -61,7 +62,7 @@ TEST(Workload, LeastWorkOfSlotsByHand) {
               {2 + (1 + 2 + 2) + (1 + 1 + 3), instruction + first + second, 2 + 3});
 }
 
-TEST(Workload, RefusesWhatIsNone) {
+TEST(Workload, AFileThatIsNoWorkloadIsRefused) {
   const std::string head = "{\"instruction_ids\": [1]}\n";
   const std::vector<std::pair<std::string, std::string>> cases{
       {"", "has no questions"},

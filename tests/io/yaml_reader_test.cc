@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "core/text/spelling.h"
-#include "tests/io/temp_folder.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {
@@ -28,7 +29,7 @@ TEST(Yaml, KeepsLinesKindsAndQuotes) {
   EXPECT_TRUE(root->entries[2].value->entries[0].value->quoted);
 }
 
-TEST(Yaml, RefusesWhatIsNoPlainDocument) {
+TEST(Yaml, UnsupportedYamlIsRefused) {
   EXPECT_EQ(parse_error("a: 1\nb: 2\na: 3\n"), "f.yaml:3: the key \"a\" appears twice; remove one");
   EXPECT_EQ(parse_error("a: 1\n---\nb: 2\n"), "f.yaml:3: a second YAML document begins here; keep only one");
   EXPECT_EQ(parse_error("a: 1\nb: \xff\n"), "f.yaml:2: this is not UTF-8 text");
@@ -64,7 +65,7 @@ TEST(Yaml, ResolvesAliasesAndMerges) {
 }
 
 // What grows faster than its text runs into the time limit of ctest or into its memory.
-TEST(Yaml, BombsEndQuickly) {
+TEST(Yaml, AliasBombsAreRefusedQuickly) {
   std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 12; ++i) {
     const std::string below = fmt::format("*a{}", i - 1);

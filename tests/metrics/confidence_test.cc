@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 #include <random>
 
-#include "core/metrics/null_bias.h"
 #include "io/files/confidence_file.h"
-#include "tests/io/fuzz.h"
+#include "tests/errors.h"
+#include "tests/fuzz.h"
 #include "tests/metrics/score_command.h"
 
 namespace sheaf {
@@ -47,7 +47,7 @@ TEST(Confidence, FindsAKnownScale) {
   }
 }
 
-TEST(Confidence, AFitIsFiniteWhateverWasJudged) {
+TEST(Confidence, AFitIsAlwaysFinite) {
   const auto fits = [](const std::vector<Judged>& judged) {
     const ConfidenceScale scale = fit_scale(judged);
     EXPECT_GE(scale.temperature, 0.01);
@@ -76,7 +76,7 @@ TEST(Confidence, AScaleKeepsTheOrderAndDoubtsCertainty) {
   EXPECT_LT(scale.apply(0.3), scale.apply(0.31));
 }
 
-TEST(Confidence, ErrorIsThatOfBins) {
+TEST(Confidence, CalibrationErrorIsComputedOverBins) {
   EXPECT_DOUBLE_EQ(calibration_error({}), 0);
   // Two in the last bin [14/15, 1], one in the bin of 0.5.
   EXPECT_DOUBLE_EQ(calibration_error(std::vector<Judged>{{0.98, true}, {0.96, false}, {0.5, true}}),
@@ -145,7 +145,7 @@ constexpr const char* kRows =
 {"id": 2, "category": "Tea", "values": {"Brand": "Ash", "Size": "2"}, "confidence": {"Brand": 0.5, "Size": 0.8}}
 )";
 
-TEST_F(ScoreCommand, TellsWhatConfidenceIsWorth) {
+TEST_F(ScoreCommand, ReportsCalibrationOfConfidence) {
   const std::string command = "--metric attributes --gold " + write("values.jsonl", kGoldValues) +
                               " --pred " + write("rows.jsonl", kRows);
   const json scored = score(command)["confidence"];
@@ -188,7 +188,7 @@ TEST_F(ScoreCommand, RefusesAConfidenceThatIsNoProbability) {
   EXPECT_EQ(ran.exit_code, 2);
 }
 
-TEST_F(ScoreCommand, RefusesConfidenceThatIsNone) {
+TEST_F(ScoreCommand, MalformedConfidenceIsRefused) {
   const std::string gold = "--metric attributes --gold " + write("values.jsonl", kGoldValues) + " --pred ";
   expect_refusal(
       gold + write("rows.jsonl", "{\"id\": 1, \"values\": {\"Brand\": \"Oak\"}, \"confidence\": 0.5}\n"),
@@ -211,7 +211,7 @@ TEST(ConfidenceFile, IsReadBack) {
   EXPECT_EQ(confidence_file_text(read), text);
 }
 
-TEST(ConfidenceFile, SaysWhatIsWrong) {
+TEST(ConfidenceFile, ErrorsNameTheKey) {
   const TempFolder folder;
   const std::string good = confidence_file_text(made_up_scales());
   const auto error = [&](const std::string& from, const std::string& to) {
@@ -229,7 +229,7 @@ TEST(ConfidenceFile, SaysWhatIsWrong) {
             ": the format is \"x\", not \"sheaf confidence 1\"; write the file again with `sheaf calibrate`");
 }
 
-TEST(ConfidenceFile, FuzzSurvivesAnything) {
+TEST(ConfidenceFile, FuzzedFilesAreReadOrRefused) {
   const TempFolder folder;
   fuzz_target("confidence", {confidence_file_text(made_up_scales())}, kJsonWords,
               [&](const std::string& text) {

@@ -1,5 +1,5 @@
 // Broken files of predictions and judgements are refused, never crash; whatever was read can be scored.
-#include "tests/io/fuzz.h"
+#include "tests/fuzz.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ void score_questions(const std::string& path) {
   score_items(find_metric("agreement"), join_runs(predictions, predictions).items);
 }
 
-TEST(PredictionsFuzz, Lines) {
+TEST(PredictionsFuzz, LinesAreReadOrRefused) {
   expect_no_crash(
       "rows.jsonl",
       "{\"id\":\"q1\",\"answer\":\"The old mill's $1,994.50\"}\n"
@@ -74,13 +74,13 @@ TEST(PredictionsFuzz, Lines) {
       score_questions);
 }
 
-TEST(PredictionsFuzz, Object) {
+TEST(PredictionsFuzz, ObjectsAreReadOrRefused) {
   expect_no_crash("official.json",
                   "{\"q1\": \"ΟΔΟΣ İ ２０２４ -1_000 inf\", \"q2\": \"\", \"q3\": [\"a\", 1.5, null]}",
                   score_questions);
 }
 
-TEST(PredictionsFuzz, Attributes) {
+TEST(PredictionsFuzz, AttributesAreReadOrRefused) {
   const std::vector<GoldAnswer> gold = {
       {1, {}, true, json{{"category", "Tea"}, {"gold", {{"Brand", {"Otter"}}, {"Form", {"n/a"}}}}}}};
   expect_no_crash("rows.jsonl",
@@ -91,7 +91,7 @@ TEST(PredictionsFuzz, Attributes) {
                   });
 }
 
-TEST(PredictionsFuzz, Judgements) {
+TEST(PredictionsFuzz, JudgementsAreReadOrRefused) {
   expect_no_crash(
       "judged.jsonl",
       "{\"id\":1,\"judgements\":{\"Brand\":\"correct\",\"Form\":\"missing\"}}\n"

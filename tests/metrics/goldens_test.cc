@@ -1,14 +1,14 @@
 // Our scores beside those of the official scripts and reference packages (tools/make_metric_goldens.py).
 #include <cmath>
-#include <fstream>
 #include <gtest/gtest.h>
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/metrics/breakdown.h"
-#include "core/metrics/porter_stem.h"
+#include "core/metrics/metric.h"
 #include "core/metrics/python_text.h"
+#include "core/metrics/rouge_l.h"
 #include "core/text/utf8.h"
+#include "tests/files.h"
 
 namespace sheaf {
 namespace {
@@ -18,8 +18,7 @@ using nlohmann::json;
 constexpr double kSame = 1e-9;
 
 json read_golden(const std::string& name) {
-  std::ifstream file(SHEAF_SOURCE_DIR "/tests/metrics/goldens/" + name + ".json");
-  return json::parse(file);
+  return json::parse(read_text(SHEAF_SOURCE_DIR "/tests/metrics/goldens/" + name + ".json"));
 }
 
 std::vector<MetricItem> read_items(const json& golden) {
@@ -64,7 +63,7 @@ void expect_equal(const json& golden, std::vector<MetricItem> items) {
         EXPECT_TRUE(std::isnan(score)) << metric.name << ": " << items[i].id << " does not count";
       else
         EXPECT_NEAR(score, wanted[s].get<double>(), kSame)
-            << metric.name << ' ' << metric.scores[s] << " of " << items[i].id << ": "
+            << metric.name << ' ' << metric.scores[s].name << " of " << items[i].id << ": "
             << golden["items"][i].dump();
     }
   }
@@ -77,26 +76,26 @@ void expect_golden(const std::string& name) {
   expect_equal(golden, items);
 }
 
-TEST(MetricGoldens, Squad2) {
+TEST(MetricGoldens, Squad2EqualsTheReference) {
   expect_golden("squad");
 }
-TEST(MetricGoldens, Squad1) {
+TEST(MetricGoldens, Squad1EqualsTheReference) {
   expect_golden("squad1");
 }
-TEST(MetricGoldens, Quac) {
+TEST(MetricGoldens, QuacEqualsTheReference) {
   expect_golden("quac");
 }
-TEST(MetricGoldens, HotpotQa) {
+TEST(MetricGoldens, HotpotQaEqualsTheReference) {
   expect_golden("hotpotqa");
 }
-TEST(MetricGoldens, Musique) {
+TEST(MetricGoldens, MusiqueEqualsTheReference) {
   expect_golden("musique");
 }
-TEST(MetricGoldens, SubspanEm) {
+TEST(MetricGoldens, SubspanEmEqualsTheReference) {
   expect_golden("subspan-em");
 }
 
-TEST(MetricGoldens, Drop) {
+TEST(MetricGoldens, DropEqualsTheReference) {
   expect_golden("drop");
   const json golden = read_golden("drop");
   const Metric& metric = find_metric("drop");
@@ -111,7 +110,7 @@ TEST(MetricGoldens, Drop) {
   }
 }
 
-TEST(MetricGoldens, RougeL) {
+TEST(MetricGoldens, RougeLEqualsTheReference) {
   const json plain = read_golden("rouge-l"), stemmed = read_golden("rouge-l-stem");
   const std::vector<MetricItem> items = read_items(plain);
   ASSERT_GT(items.size(), 100U);
@@ -120,7 +119,7 @@ TEST(MetricGoldens, RougeL) {
   EXPECT_NE(plain["values"]["rougeL"], stemmed["values"]["rougeL"]);
 }
 
-TEST(MetricGoldens, Attributes) {
+TEST(MetricGoldens, AttributesEqualTheReference) {
   const json golden = read_golden("attributes");
   const std::vector<MetricItem> items = read_items(golden);
   expect_equal(golden, items);
@@ -142,7 +141,7 @@ TEST(MetricGoldens, Attributes) {
   EXPECT_EQ(compared, golden["groups"].size());
 }
 
-TEST(MetricGoldens, Stems) {
+TEST(MetricGoldens, StemsEqualTheReference) {
   const json golden = read_golden("stems");
   ASSERT_GT(golden.size(), 1000U);
   for (const json& pair : golden)
@@ -163,8 +162,9 @@ std::vector<std::string> find_words(const std::string& text) {
   return words;
 }
 
-TEST(MetricGoldens, PythonText) {
+TEST(MetricGoldens, TextFunctionsEqualPythons) {
   const json golden = read_golden("text");
+  ASSERT_FALSE(golden.at("texts").empty());
   for (const json& entry : golden["texts"]) {
     const std::string text = entry["text"];
     EXPECT_EQ(python::lower(text), entry["lower"].get<std::string>());
@@ -175,12 +175,14 @@ TEST(MetricGoldens, PythonText) {
   }
 }
 
-TEST(MetricGoldens, PythonNumbers) {
+TEST(MetricGoldens, NumberFunctionsEqualPythons) {
   const json golden = read_golden("text");
+  ASSERT_FALSE(golden.at("numbers").empty());
   for (const json& pair : golden["numbers"]) {
     const auto number = python::parse_number(pair[0].get<std::string>());
     EXPECT_EQ(number ? json(python::text_of(*number)) : json(nullptr), pair[1]) << pair[0];
   }
+  ASSERT_FALSE(golden.at("rounded").empty());
   for (const json& pair : golden["rounded"])
     EXPECT_EQ(python::round_to_cents(pair[0].get<double>()), pair[1].get<double>()) << pair[0];
 }

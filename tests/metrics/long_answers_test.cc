@@ -4,8 +4,8 @@
 #include <random>
 
 #include "core/base/error.h"
-#include "core/metrics/common_subsequence.h"
 #include "core/metrics/metric.h"
+#include "core/metrics/rouge_l.h"
 
 namespace sheaf {
 namespace {
@@ -45,7 +45,7 @@ std::string repeat(const std::string& text, size_t times) {
   return out;
 }
 
-TEST(LongAnswers, RougeOfManyWords) {
+TEST(LongAnswers, RougeOfManyWordsIsExact) {
   MetricItem item;
   item.prediction = {repeat("a b c d ", 20'000)};
   item.references = {{repeat("d c b a ", 20'000)}, {repeat("a b c d ", 19'000)}};
@@ -68,7 +68,7 @@ TEST(LongAnswers, ALongPredictionIsReadOnceForAllReferences) {
 }
 
 // An answer that goes on like its beginning, and a reference that differs in its last word.
-TEST(LongAnswers, SubspansOfOneWord) {
+TEST(LongAnswers, SubspansOfOneRepeatedWordAreFound) {
   MetricItem item;
   item.prediction = {repeat("x ", 2'000'000)};
   item.references = {{repeat("x ", 1'000'000) + "y"}};
@@ -89,7 +89,7 @@ void expect_refusal(const std::string& metric, const MetricItem& item, const std
   }
 }
 
-TEST(LongAnswers, WhatIsComparedEachWithEachHasALimit) {
+TEST(LongAnswers, ComparisonsOfEachWithEachHaveALimit) {
   MetricItem item;
   item.id = "q7";
   item.prediction = {"x"};

@@ -18,7 +18,7 @@ class ScoreCommand : public testing::Test {
 
   std::string write(const std::string& name, const std::string& text) const {
     scratch_.write(name, text);
-    return scratch_.file(name);
+    return scratch_.path(name);
   }
 
   Ran run(const std::string& arguments) const { return run_sheaf(scratch_, "score " + arguments); }
@@ -36,9 +36,9 @@ class ScoreCommand : public testing::Test {
     EXPECT_EQ(ran.out, "");
   }
 
-  std::string squad() const { return "--metric squad --gold " + scratch_.file("gold.jsonl") + " --pred "; }
+  std::string squad() const { return "--metric squad --gold " + scratch_.path("gold.jsonl") + " --pred "; }
 
-  Scratch scratch_;
+  TempFolder scratch_;
 };
 
 }  // namespace sheaf::test

@@ -1,5 +1,5 @@
 // The forms in which `sheaf score` takes its files, and what each metric says of them.
-#include "io/base/parquet_lines.h"
+#include "io/base/table_writer.h"
 #include "tests/metrics/score_command.h"
 
 namespace sheaf {
@@ -16,7 +16,7 @@ TEST_F(ScoreCommand, TakesEveryFormOfPredictions) {
       write("flat.jsonl",
             "{\"id\":\"q1\",\"answer\":\"Old Mill\"}\n{\"id\":\"q2\",\"answer\":\"in 1994\"}\n"
             "{\"id\":\"q3\",\"answer\":null}\n{\"id\":4,\"answer\":\"Bob\"}\n");
-  std::filesystem::create_directory(scratch_.file("run"));
+  std::filesystem::create_directory(scratch_.path("run"));
   write("run/rows-00000.jsonl",
         "{\"id\":\"p\",\"answers\":[{\"id\":\"q1\",\"answer\":\"Old Mill\"},{\"id\":\"q2\",\"answer\":\"in "
         "1994\"}]}\n");
@@ -32,7 +32,7 @@ TEST_F(ScoreCommand, TakesEveryFormOfPredictions) {
   EXPECT_EQ(wanted["NoAns_exact"], 100);
   EXPECT_TRUE(wanted["intervals"].contains("f1"));
   EXPECT_EQ(score(squad() + flat), wanted);
-  EXPECT_EQ(score(squad() + scratch_.file("run")), wanted);
+  EXPECT_EQ(score(squad() + scratch_.path("run")), wanted);
 }
 
 TEST_F(ScoreCommand, GoldMayBeColumnsOfTheJobsCorpus) {
@@ -81,7 +81,7 @@ TEST_F(ScoreCommand, GoldMayBeColumnsOfTheJobsCorpus) {
                  "--gold-column and --set work only with --job");
 }
 
-TEST_F(ScoreCommand, GoldAnswersMayBeAColumnToo) {
+TEST_F(ScoreCommand, GoldAnswersMayBeAColumn) {
   write("corpus.jsonl",
         "{\"n\":1,\"c\":\"x\",\"q\":\"Who?\",\"right\":\"Ann\"}\n"
         "{\"n\":2,\"c\":\"x\",\"q\":\"When?\",\"right\":[\"1994\",\"in 1994\"]}\n"
@@ -101,7 +101,7 @@ TEST_F(ScoreCommand, GoldAnswersMayBeAColumnToo) {
 }
 
 TEST_F(ScoreCommand, AChoiceIsNamedByItsLetterOrItsText) {
-  std::filesystem::create_directories(scratch_.file("race/high"));
+  std::filesystem::create_directories(scratch_.path("race/high"));
   write("race/high/1.txt",
         R"({"id": "high1.txt", "article": "Tom has a dog.", "questions": ["Who?", "What?", "Where?", "Why?"],
             "options": [["Ann", "Tom", "x", "y"], ["a cat", "b", "c", "a dog"], ["p", "q", "r", "s"],
@@ -110,7 +110,7 @@ TEST_F(ScoreCommand, AChoiceIsNamedByItsLetterOrItsText) {
   const auto accuracy = [&](const std::vector<std::string>& answers) {
     json predictions;
     for (size_t i = 0; i < answers.size(); ++i) predictions["high1.txt/" + std::to_string(i)] = answers[i];
-    return score("--metric accuracy --gold " + scratch_.file("race") + " --pred " +
+    return score("--metric accuracy --gold " + scratch_.path("race") + " --pred " +
                  write("p.json", predictions.dump()))["accuracy"]
         .get<double>();
   };
@@ -126,7 +126,7 @@ TEST_F(ScoreCommand, TakesTheFormsOfHotpotQaAndMusique) {
       write("musique.jsonl",
             "{\"id\":\"q1\",\"predicted_answer\":\"the mill\",\"predicted_answerable\":true}\n"
             "{\"id\":\"q2\",\"predicted_answer\":\"yes\",\"predicted_support_idxs\":[]}\n");
-  const std::string gold = " --gold " + scratch_.file("gold.jsonl") + " --quiet --pred ";
+  const std::string gold = " --gold " + scratch_.path("gold.jsonl") + " --quiet --pred ";
   const json answers = score("--metric hotpotqa" + gold + hotpot);
   EXPECT_DOUBLE_EQ(answers["em"], 0.25);
   EXPECT_EQ(answers["total"], 4);
@@ -138,8 +138,8 @@ TEST_F(ScoreCommand, TakesParquetRowsAsTheirLines) {
   using Type = TableColumn::Type;
   const auto parquet = [&](const std::string& name, const std::string& lines,
                            const std::vector<TableColumn>& columns) {
-    write_parquet_lines(write(name + ".jsonl", lines), columns, *real_files().open(scratch_.file(name)));
-    return scratch_.file(name);
+    write_parquet_lines(write(name + ".jsonl", lines), columns, *real_files().open(scratch_.path(name)));
+    return scratch_.path(name);
   };
   const std::string nested =
       "{\"id\":\"p\",\"answers\":[{\"id\":\"q1\",\"answer\":\"Old "

@@ -9,12 +9,11 @@ namespace {
 using nlohmann::json;
 using test::Ran;
 using test::read_json_lines;
-using test::read_text;
 using test::ScoreCommand;
 
 TEST_F(ScoreCommand, NamesWhatIsMissingAndUnknown) {
   const std::string some = write("some.json", R"({"q1": "a mill", "q3": null, "q9": "?"})");
-  const std::string squad1 = "--metric squad1 --gold " + scratch_.file("gold.jsonl") + " --pred ";
+  const std::string squad1 = "--metric squad1 --gold " + scratch_.path("gold.jsonl") + " --pred ";
   const Ran ran = run(squad1 + some);
   EXPECT_EQ(ran.exit_code, 0);
   EXPECT_NE(ran.err.find("2 without a prediction, scored as wrong: \"q2\", \"4\""), std::string::npos)
@@ -40,7 +39,7 @@ TEST_F(ScoreCommand, WhatHasNoPredictionIsWrongByEveryMetric) {
   EXPECT_EQ(against["total"], 4);
 }
 
-TEST_F(ScoreCommand, ValuesMarkedWrongCountWhereTheyComeAgain) {
+TEST_F(ScoreCommand, ValuesMarkedWrongCountWhereTheyRecur) {
   const std::string gold =
       write("values.jsonl",
             R"({"id": 1, "category": "Tea", "gold": {"Brand": "Oak"}, "wrong": {"Size": [7], "Form": [null]}}
@@ -103,7 +102,7 @@ TEST_F(ScoreCommand, AttributesThatTheGoldDoesNotNameMayCountAsAbsent) {
 TEST_F(ScoreCommand, AnAnswerMayContainTheRightOne) {
   const std::string said =
       write("said.json", R"({"q1": "It was the old mill, I think.", "q2": "19945", "q3": null, "4": "ann"})");
-  const std::string gold = " --gold " + scratch_.file("gold.jsonl") + " --pred ";
+  const std::string gold = " --gold " + scratch_.path("gold.jsonl") + " --pred ";
   const json loft = score("--metric subspan-em" + gold + said);
   EXPECT_DOUBLE_EQ(loft["subspan_em"], 1);
   EXPECT_DOUBLE_EQ(loft["em"], 0.5);
@@ -148,7 +147,7 @@ TEST_F(ScoreCommand, ASmallPIsNotWrittenAsZero) {
 
 TEST_F(ScoreCommand, WritesTheScoresOfEveryItem) {
   const std::string some = write("some.json", R"({"q1": "old mill", "q2": "in 1994"})");
-  const std::string items = scratch_.file("items.jsonl");
+  const std::string items = scratch_.path("items.jsonl");
   EXPECT_EQ(run(squad() + some + " --items " + items).exit_code, 0);
   const std::vector<json> lines = read_json_lines(read_text(items));
   ASSERT_EQ(lines.size(), 4U);
@@ -158,12 +157,12 @@ TEST_F(ScoreCommand, WritesTheScoresOfEveryItem) {
   EXPECT_EQ(lines[3]["references"], json::parse(R"([["Ann"]])"));
 }
 
-TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
+TEST_F(ScoreCommand, UnreadableFilesAreRefusedByName) {
   const std::string good = write("good.json", R"({"q1": "x"})");
   expect_refusal("--metric sqad --gold g --pred p", "unknown metric \"sqad\"; use one of squad, squad1");
   expect_refusal("--metric squad --pred " + good,
                  "squad needs --pred RUN and the right answers: --gold FILE, or");
-  expect_refusal(squad() + scratch_.file("nothing.json"), "nothing.json: no such file");
+  expect_refusal(squad() + scratch_.path("nothing.json"), "nothing.json: no such file");
   expect_refusal(squad() + write("empty.json", "\n"), "empty.json: the file is empty; name a run's folder");
   const std::string other = "--metric squad --pred " + good + " --gold ";
   expect_refusal(other + "missing.json", "missing.json: no such file or folder");
@@ -191,7 +190,7 @@ TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
                  "blank.jsonl: the file has no gold answers; name a dataset");
   expect_refusal(
       other + write("same.jsonl", "{\"id\":\"q1\",\"answer\":\"a\"}\n\n{\"id\":\"q1\",\"answer\":\"b\"}\n"),
-      "same.jsonl:3: the id \"q1\" already stands at " + scratch_.file("same.jsonl") +
+      "same.jsonl:3: the id \"q1\" already stands at " + scratch_.path("same.jsonl") +
           ":1; remove one of the two");
   expect_refusal(squad() + write("list.json", "[1]"), "list.json: this is not an object {id: answer}");
   expect_refusal(squad() + write("cut.json", "{\"q1\": "), "cut.json: not valid JSON");
@@ -204,9 +203,9 @@ TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
                  "noid.jsonl:1: the row has no \"id\"");
   expect_refusal(squad() + write("other.json", R"({"z": "x"})"), "its ids (such as \"z\") do not match");
   expect_refusal(squad() + write("rows.jsonl", "{\"id\":1,\"values\":{}}\n"), "rows of an extract job");
-  expect_refusal("--metric attributes --gold " + scratch_.file("gold.jsonl") + " --pred " + good,
+  expect_refusal("--metric attributes --gold " + scratch_.path("gold.jsonl") + " --pred " + good,
                  "the metric attributes needs attribute values");
-  expect_refusal("--metric quac --gold " + scratch_.file("gold.jsonl") + " --pred " + good,
+  expect_refusal("--metric quac --gold " + scratch_.path("gold.jsonl") + " --pred " + good,
                  "the metric quac needs dialogs");
   expect_refusal(squad() + write("notes.txt", "x"), "is not a file of predictions");
 }

@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/metrics/assignment.h"
-#include "core/metrics/metric.h"
-#include "core/metrics/resample.h"
+#include "core/metrics/metrics.h"
 
 namespace sheaf {
 namespace {
@@ -131,7 +129,7 @@ TEST(Assignment, IsTheBestOfAll) {
   EXPECT_DOUBLE_EQ(best_assignment({}, 2, 0), 0);
 }
 
-TEST(Metrics, AreRefusedByWrongName) {
+TEST(Metrics, UnknownNamesAreRefused) {
   EXPECT_THROW(find_metric("sqad"), Error);
   EXPECT_EQ(find_metric("quac").name, "quac");
 }

@@ -9,7 +9,7 @@
 namespace sheaf {
 namespace {
 
-TEST(E4m3, KnownValues) {
+TEST(E4m3, KnownValuesAreConverted) {
   EXPECT_EQ(from_e4m3(0x00), 0.0f);
   EXPECT_EQ(from_e4m3(0x01), 0x1p-9f);
   EXPECT_EQ(from_e4m3(0x08), 0x1p-6f);
@@ -31,7 +31,7 @@ TEST(E4m3, EveryNumberComesBack) {
 }
 
 /// Against all 127 numbers that are not negative; of two that are as near, the even one.
-TEST(E4m3, IsTheNearest) {
+TEST(E4m3, RoundsToTheNearest) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> exponent(-12, 9.5);
   const auto expect_nearest = [](float value) {

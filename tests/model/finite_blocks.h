@@ -1,7 +1,6 @@
 #pragma once
 #include <cstdint>
 
-#include "core/model/finite.h"
 #include "core/model/model.h"
 
 namespace sheaf {

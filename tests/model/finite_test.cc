@@ -1,6 +1,5 @@
 // Weights that are NaN or infinite are refused by name, in every format and in every form that a backend
 // reads.
-#include "core/model/finite.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,12 +10,12 @@
 #include "cpu/cpu_backend.h"
 #include "io/model/gguf.h"
 #include "io/model/model_files.h"
-#include "io/model/quantized_weights.h"
+#include "io/model/quantization.h"
 #include "io/model/safetensors.h"
-#include "tests/model/expect_refusal.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/model/golden.h"
 #include "tests/model/poison.h"
-#include "tests/model/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -85,8 +84,8 @@ std::vector<Placed> tensors_of(const std::string& file) {
   };
   if (file.ends_with(".gguf")) {
     const GgufFile gguf = GgufFile::open(file);
-    for (const GgufTensor& tensor : gguf.tensors())
-      add(std::string(tensor.name), tensor.dtype.value(), tensor.data, tensor.size, *gguf.file());
+    for (const auto& [name, tensor] : gguf.tensors())
+      add(name, tensor.dtype.value(), tensor.data, tensor.size, *gguf.file());
   } else {
     const SafetensorsFile plain = SafetensorsFile::open(file);
     for (const auto& [name, tensor] : plain.tensors())
@@ -111,7 +110,7 @@ class Changeable {
   /// Loads it with other bytes somewhere.
   template <class Use>
   void with(const std::string& file, size_t at, const std::string& bytes, Use&& use) const {
-    const std::string before = read_file(file);
+    const std::string before = read_text(file);
     std::string changed = before;
     folder_.write(fs::path(file).filename(), changed.replace(at, bytes.size(), bytes));
     use();
@@ -210,7 +209,7 @@ class FiniteLora : public testing::Test {
 };
 
 TEST_F(FiniteLora, EveryDamagedFactorIsRefusedByName) {
-  const std::string before = read_file(file());
+  const std::string before = read_text(file());
   for (const Placed& tensor : tensors_of(file()))
     for (const Poison& poison : poisons(tensor.dtype))
       for (const int64_t block : some_blocks(tensor.blocks, 5)) {
@@ -222,7 +221,7 @@ TEST_F(FiniteLora, EveryDamagedFactorIsRefusedByName) {
 }
 
 TEST_F(FiniteLora, AMergeThatOverflowsNamesTheAdapter) {
-  std::string changed = read_file(file());
+  std::string changed = read_text(file());
   for (const Placed& tensor : tensors_of(file())) {
     if (tensor.name.find("layers.1.self_attn.q_proj") == std::string::npos) continue;
     ASSERT_EQ(tensor.dtype, DType::f32);
@@ -275,7 +274,7 @@ TEST(Finite, AMergeMayOverflowInBf16Alone) {
 }
 
 /// Random bytes of every type: what is refused is exactly what does not become a number.
-TEST(Finite, RandomBlocksAreRefusedIfAndOnlyIfTheyHoldNone) {
+TEST(Finite, RandomBlocksAreRefusedExactlyWhereAValueIsNotFinite) {
   constexpr DType kTypes[] = {DType::f32,     DType::f16,      DType::bf16,    DType::q8_0,     DType::q4_0,
                               DType::q4_1,    DType::q5_0,     DType::q4_k,    DType::q5_k,     DType::q6_k,
                               DType::e4m3_32, DType::e4m3_128, DType::int4_32, DType::int4_128, DType::nf4};

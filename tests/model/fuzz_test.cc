@@ -1,6 +1,8 @@
 // Damaged model files: whatever the bytes, loading gives a model or an Error, and no request for memory is
 // out of proportion to the files. SHEAF_FUZZ_SECONDS sets how long each target runs, SHEAF_FUZZ_SEED where it
 // starts.
+#include "tests/fuzz.h"
+
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -11,12 +13,11 @@
 #include "core/base/error.h"
 #include "io/model/gguf.h"
 #include "io/model/model_files.h"
-#include "io/model/quantized_weights.h"
+#include "io/model/quantization.h"
 #include "io/model/safetensors.h"
-#include "tests/fuzz_input.h"
+#include "tests/files.h"
 #include "tests/model/golden.h"
 #include "tests/model/largest_allocation.h"
-#include "tests/model/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -158,7 +159,7 @@ struct Outcome {
 /// Runs `load` on damaged copies of `file` (a path in goldens) written into `folder` under `name`.
 Outcome fuzz(const TempFolder& folder, const std::string& file, const std::string& name, size_t head,
              uint64_t salt, const std::function<void()>& load) {
-  const std::string good = read_file(golden(file));
+  const std::string good = read_text(golden(file));
   const auto seed = static_cast<uint64_t>(environment("SHEAF_FUZZ_SEED", 1)) * 1000 + salt;
   Mutator mutator(seed);
   const auto stop = std::chrono::steady_clock::now() +
@@ -190,7 +191,7 @@ Outcome fuzz(const TempFolder& folder, const std::string& file, const std::strin
 }
 
 void read_metadata(const GgufFile& file) {
-  for (const std::string& key : file.keys()) {
+  for (const auto& [key, value] : file.values()) {
     const std::function<void()> getters[] = {
         [&] { (void)file.string(key); },  [&] { (void)file.uint(key); },    [&] { (void)file.number(key); },
         [&] { (void)file.boolean(key); }, [&] { (void)file.strings(key); }, [&] { (void)file.floats(key); },
@@ -204,7 +205,7 @@ void read_metadata(const GgufFile& file) {
   }
 }
 
-TEST(Fuzz, GgufModels) {
+TEST(Fuzz, GgufModelsAreReadOrRefused) {
   const TempFolder folder;
   const std::string path = folder.path() + "/model.gguf";
   for (const char* name : {"llama_quantized_gguf/model.gguf", "phi3_longrope_gguf/model.gguf"}) {
@@ -216,7 +217,7 @@ TEST(Fuzz, GgufModels) {
   }
 }
 
-TEST(Fuzz, SafetensorsModels) {
+TEST(Fuzz, SafetensorsModelsAreReadOrRefused) {
   const TempFolder folder;
   fs::copy(golden("phi3"), folder.path(), fs::copy_options::recursive);
   fuzz(folder, "phi3/model.safetensors", "model.safetensors", 2400, 2,
@@ -225,7 +226,7 @@ TEST(Fuzz, SafetensorsModels) {
        [&] { read_everything(load_model(folder.path())); });
 }
 
-TEST(Fuzz, ShardedModels) {
+TEST(Fuzz, ShardedModelsAreReadOrRefused) {
   const TempFolder folder;
   fs::copy(golden("smollm"), folder.path(), fs::copy_options::recursive);
   const auto load = [&] { read_everything(load_model(folder.path())); };
@@ -233,7 +234,7 @@ TEST(Fuzz, ShardedModels) {
   fuzz(folder, "smollm/model-00002-of-00003.safetensors", "model-00002-of-00003.safetensors", 2000, 5, load);
 }
 
-TEST(Fuzz, QuantizedLayers) {
+TEST(Fuzz, QuantizedLayersAreReadOrRefused) {
   const TempFolder folder;
   fs::copy(golden("quantized"), folder.path(), fs::copy_options::recursive);
   const auto load = [&] {
@@ -249,7 +250,7 @@ TEST(Fuzz, QuantizedLayers) {
   load();
   fuzz(folder, "quantized/layers.safetensors", "layers.safetensors", 6000, 8, load);
   // Only what lies inside of the sections.
-  const std::string good = read_file(golden("quantized/configs.json"));
+  const std::string good = read_text(golden("quantized/configs.json"));
   const nlohmann::json configs = nlohmann::json::parse(good).at("configs");
   Mutator mutator(9);
   int refused = 0;
@@ -269,7 +270,7 @@ TEST(Fuzz, QuantizedLayers) {
   EXPECT_GT(refused, 0);
 }
 
-TEST(Fuzz, Adapters) {
+TEST(Fuzz, AdaptersAreReadOrRefused) {
   const TempFolder folder;
   fs::copy(golden("llama_lora"), folder.path(), fs::copy_options::recursive);
   const auto load = [&] { read_everything(load_model(golden("llama_gguf/model.gguf"), folder.path())); };

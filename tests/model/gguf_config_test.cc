@@ -1,12 +1,11 @@
-#include "io/model/gguf_config.h"
-
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "tests/model/expect_refusal.h"
+#include "io/model/model_config.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/model/gguf_bytes.h"
 #include "tests/model/golden.h"
-#include "tests/model/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -81,7 +80,7 @@ TEST_F(GgufConfig, WindowCapsTheContext) {
   EXPECT_EQ(read().context, 300);
 }
 
-TEST_F(GgufConfig, RefusesByName) {
+TEST_F(GgufConfig, UnsupportedModelsAreRefusedByName) {
   made_.u32("split.count", 3);
   refused({"one of 3 parts"});
   u32("expert_count", 8);

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "io/model/model_files.h"
-#include "tests/model/expect_refusal.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/model/gguf_bytes.h"
 #include "tests/model/golden.h"
-#include "tests/model/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -163,15 +163,15 @@ TEST_F(Gguf, KeepsTypesItDoesNotRead) {
   made.tensor("plain", {2, 3}, 0, 64);
   const GgufFile file = open(made);
   EXPECT_FALSE(file.find_tensor("old")->dtype);
-  EXPECT_EQ(ggml_type_name(file.find_tensor("old")->type), "Q5_1");
-  EXPECT_EQ(ggml_type_name(file.find_tensor("future")->type), "type 99");
+  EXPECT_EQ(file.find_tensor("old")->type, "Q5_1");
+  EXPECT_EQ(file.find_tensor("future")->type, "type 99");
   EXPECT_EQ(file.find_tensor("plain")->shape, (std::vector<int64_t>{3, 2}));
   EXPECT_EQ(file.find_tensor("none"), nullptr);
 }
 
 /// A whole tiny model whose bytes may be changed.
 TEST_F(Gguf, ModelErrorsNameTheThing) {
-  const std::string good = read_file(golden("llama_gguf/model.gguf"));
+  const std::string good = read_text(golden("llama_gguf/model.gguf"));
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string changed = good;
     for (size_t at = changed.find(from); at != std::string::npos; at = changed.find(from, at + to.size()))

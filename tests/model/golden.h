@@ -1,11 +1,10 @@
 #pragma once
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "tests/files.h"
 
 namespace sheaf {
 
@@ -14,14 +13,8 @@ inline std::string golden(const std::string& name) {
   return "tests/model/goldens/" + name;
 }
 
-inline std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw std::runtime_error("cannot open " + path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 inline nlohmann::json read_golden_json(const std::string& name) {
-  return nlohmann::json::parse(read_file(golden(name)));
+  return nlohmann::json::parse(read_text(golden(name)));
 }
 
 inline std::vector<float> floats_of(const std::string& bytes) {

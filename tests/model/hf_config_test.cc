@@ -1,11 +1,10 @@
-#include "io/model/hf_config.h"
-
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/model/expect_refusal.h"
+#include "io/model/model_config.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/model/golden.h"
-#include "tests/model/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -73,7 +72,7 @@ TEST_F(HfConfig, MissingFieldsTakeTheFamilysDefaults) {
   EXPECT_EQ(read(config).head_dim, 128);
 }
 
-TEST_F(HfConfig, RefusesByName) {
+TEST_F(HfConfig, UnsupportedModelsAreRefusedByName) {
   refused(with("llama", {{"model_type", "mixtral"}}), {"\"mixtral\" is not supported", "llama, qwen2"});
   refused(with("llama", {{"architectures", {"LlamaForSequenceClassification"}}}),
           {"LlamaForSequenceClassification", "LlamaForCausalLM"});

@@ -113,7 +113,7 @@ TEST_P(Logits, EqualHuggingFace) {
   const auto expected = read_golden_json(std::string(test.expected) + "/expected.json");
   const auto tokens = expected["tokens"].get<Tokens>();
   const auto greedy = expected["greedy"].get<Tokens>();
-  const std::vector<float> want = floats_of(read_file(golden(test.expected) + "/expected.f32"));
+  const std::vector<float> want = floats_of(read_text(golden(test.expected) + "/expected.f32"));
   ASSERT_EQ(model.config.vocab, expected["vocab"].get<int32_t>());
   ASSERT_EQ(want.size(), tokens.size() * static_cast<size_t>(model.config.vocab));
 
@@ -141,7 +141,9 @@ INSTANTIATE_TEST_SUITE_P(Families, Logits, testing::Combine(testing::ValuesIn(ca
 TEST(DefaultModel, EqualsHuggingFace) {
   NEED_MODEL();
   const Model model = load_model(test::kDefaultModel);
-  for (const auto& expected : read_golden_json("smollm2.json")) {
+  const auto goldens = read_golden_json("smollm2.json");
+  ASSERT_FALSE(goldens.empty());
+  for (const auto& expected : goldens) {
     const auto tokens = expected["tokens"].get<Tokens>();
     const auto greedy = expected["greedy"].get<Tokens>();
     const auto backend = make_backend(true, model);

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "io/model/model_files.h"
-#include "tests/model/expect_refusal.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/model/golden.h"
-#include "tests/model/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -18,7 +18,7 @@ class Lora : public testing::Test {
  protected:
   Lora() {
     for (const char* name : {"adapter_config.json", "adapter_model.safetensors"}) {
-      folder_.write(name, read_file(golden("llama_lora/") + name));
+      folder_.write(name, read_text(golden("llama_lora/") + name));
     }
   }
   void refused(const json& changes, const std::vector<std::string>& parts) {
@@ -30,7 +30,7 @@ class Lora : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(Lora, RefusesByName) {
+TEST_F(Lora, UnsupportedAdaptersAreRefusedByName) {
   refused({{"use_dora", true}}, {"use_dora"});
   refused({{"bias", "all"}}, {"bias", "all"});
   refused({{"modules_to_save", {"lm_head"}}}, {"modules_to_save", "lm_head"});
@@ -52,7 +52,7 @@ TEST_F(Lora, RefusesAnAdapterOfAnotherModel) {
 }
 
 TEST_F(Lora, RefusesIncompleteFolders) {
-  std::string weights = read_file(folder_.path() + "/adapter_model.safetensors");
+  std::string weights = read_text(folder_.path() + "/adapter_model.safetensors");
   const size_t at = weights.find("q_proj.lora_B");
   ASSERT_NE(at, std::string::npos);
   folder_.write("adapter_model.safetensors", weights.replace(at, 13, "x_proj.lora_B"));

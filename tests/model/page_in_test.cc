@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "core/model/model.h"
 #include "io/base/mapped_file.h"
-#include "tests/model/temp_folder.h"
+#include "tests/files.h"
 #include "tests/skip.h"
 
 namespace sheaf {
@@ -36,7 +36,7 @@ class PageIn : public testing::Test {
   Matrix matrix_;
 };
 
-TEST_F(PageIn, TakesAnyRows) {
+TEST_F(PageIn, PagesInAnyRows) {
   matrix_.page_in(0, rows);
   matrix_.page_in(3, 1);
   matrix_.rope_head_dim = 16;

@@ -5,12 +5,12 @@
 
 #include "core/model/e4m3.h"
 #include "io/model/model_files.h"
-#include "io/model/quantized_weights.h"
+#include "io/model/quantization.h"
 #include "io/model/safetensors.h"
-#include "tests/model/expect_refusal.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/model/gguf_bytes.h"
 #include "tests/model/golden.h"
-#include "tests/model/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -50,7 +50,7 @@ TEST_F(Quantized, EveryLayerIsWhatTheReferenceReads) {
     SCOPED_TRACE(name);
     const Matrix matrix = take(name);
     EXPECT_EQ(matrix.dtype, right.first);
-    const std::vector<float> expected = model_.tensors.take(name + ".expected", rows_, cols_).read_all();
+    const std::vector<float> expected = model_.tensors.take(name + ".expected", {rows_, cols_}).read_all();
     const std::vector<float> got = matrix.read_all();
     for (size_t i = 0; i < got.size(); ++i)
       ASSERT_NEAR(got[i], expected[i], right.second * std::fabs(expected[i])) << i;
@@ -99,7 +99,7 @@ TEST_F(Quantized, RowsOfE4m3WithOneScaleStayAsTheyAre) {
   }
 }
 
-TEST_F(Quantized, APlainLayerIsNone) {
+TEST_F(Quantized, APlainLayerIsNotTakenForAQuantizedOne) {
   EXPECT_FALSE(take_quantized(model_.tensors, quantization("gptq"), "nf4", rows_, cols_));
   EXPECT_FALSE(take_quantized(model_.tensors, quantization("nf4"), "gptq", rows_, cols_));
   EXPECT_FALSE(take_quantized(model_.tensors, quantization("fp8_tensor"), "awq", rows_, cols_));

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "io/model/hf_config.h"
+#include "io/model/model_config.h"
+#include "tests/files.h"
 #include "tests/model/golden.h"
-#include "tests/model/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -24,7 +24,9 @@ TEST(Rope, TablesOfWellKnownModelsEqualHuggingFace) {
 
 TEST(Rope, NewSpellingGivesTheSameTable) {
   const TempFolder folder;
-  for (auto test : read_golden_json("ropes.json")) {
+  const auto goldens = read_golden_json("ropes.json");
+  ASSERT_FALSE(goldens.empty());
+  for (const auto& test : goldens) {
     SCOPED_TRACE(test["name"].get<std::string>());
     const ModelConfig old = read_hf_config(folder.write("config.json", test["config"].dump())).config;
     auto config = test["config"];

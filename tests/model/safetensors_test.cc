@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "io/model/model_files.h"
-#include "tests/model/expect_refusal.h"
+#include "tests/errors.h"
+#include "tests/files.h"
 #include "tests/model/gguf_bytes.h"
 #include "tests/model/golden.h"
-#include "tests/model/temp_folder.h"
 
 namespace sheaf {
 namespace {
@@ -82,7 +82,7 @@ TEST_F(Safetensors, ShardsAreCheckedAgainstTheirIndex) {
   copy();
   EXPECT_EQ(load_model(folder_.path()).config.layers, 2);
   EXPECT_EQ(load_model(folder_.path() + "/model.safetensors.index.json").config.layers, 2);
-  const std::string index = read_file(folder_.path() + "/model.safetensors.index.json");
+  const std::string index = read_text(folder_.path() + "/model.safetensors.index.json");
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string changed = index;
     const size_t at = changed.find(from);

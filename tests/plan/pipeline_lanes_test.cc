@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "core/plan/counting_backend.h"
+#include "core/engine/backend.h"
 #include "core/plan/pipeline.h"
 #include "core/plan/planner.h"
 #include "tests/plan/count_task.h"
@@ -65,7 +65,7 @@ class Poor : public CountingBackend {
 constexpr int64_t kNever = -1;
 
 /// A pipeline over several engines, which decodes 300 records in windows of 4.
-class Lanes : public testing::Test {
+class SeveralEngines : public testing::Test {
  protected:
   Poor& add(int64_t steps = kNever, Fault fault = Fault::fatal) {
     config_.vocab = 10;
@@ -150,7 +150,7 @@ class Lanes : public testing::Test {
   int64_t answers_ = 0, ended_ = 0, most_ahead_ = 0;
 };
 
-TEST_F(Lanes, GiveRowsInInputOrder) {
+TEST_F(SeveralEngines, GiveRowsInInputOrder) {
   for (int i = 0; i < 3; ++i) add().pause = std::chrono::milliseconds(i);
   // Those that are early hold the prompts of one step; the last one finds windows that are left.
   let_wait([](size_t, const std::vector<int64_t>& steps) { return std::ranges::min(steps) > 0; });
@@ -160,7 +160,7 @@ TEST_F(Lanes, GiveRowsInInputOrder) {
   EXPECT_TRUE(failed_.empty());
 }
 
-TEST_F(Lanes, ASlowOneHoldsUpNoMoreThanMemoryAllows) {
+TEST_F(SeveralEngines, ASlowEngineHoldsUpNoMoreThanMemoryAllows) {
   add();
   add().pause = std::chrono::milliseconds(20);
   EXPECT_TRUE(run());
@@ -169,7 +169,7 @@ TEST_F(Lanes, ASlowOneHoldsUpNoMoreThanMemoryAllows) {
   EXPECT_LE(most_ahead_, 4 * 50);
 }
 
-TEST_F(Lanes, OneThatFailsGivesItsPromptsToTheOthers) {
+TEST_F(SeveralEngines, AFailingEngineGivesItsPromptsToTheOthers) {
   for (const int64_t steps : {0, 1, 7, 40}) {
     backends_.clear(), engines_.clear(), ids_.clear(), failed_.clear();
     add(steps);
@@ -181,7 +181,7 @@ TEST_F(Lanes, OneThatFailsGivesItsPromptsToTheOthers) {
   }
 }
 
-TEST_F(Lanes, TheLastOneThatFailsEndsTheRun) {
+TEST_F(SeveralEngines, TheLastFailingEngineEndsTheRun) {
   add(5);
   add(9);
   add(20);
@@ -191,7 +191,7 @@ TEST_F(Lanes, TheLastOneThatFailsEndsTheRun) {
   EXPECT_EQ(ended_ % 4, 0);
 }
 
-TEST_F(Lanes, TheInputsFaultEndsTheRunAtOnce) {
+TEST_F(SeveralEngines, AnInputErrorEndsTheRunAtOnce) {
   add(3, Fault::input);
   add();
   let_the_first_lead(3);
@@ -199,7 +199,7 @@ TEST_F(Lanes, TheInputsFaultEndsTheRunAtOnce) {
   EXPECT_TRUE(failed_.empty());
 }
 
-TEST_F(Lanes, ASignalStopsAllOfThem) {
+TEST_F(SeveralEngines, ASignalStopsAllEngines) {
   for (int i = 0; i < 3; ++i) add();
   EXPECT_FALSE(run(20));
   EXPECT_LT(ids_.size(), static_cast<size_t>(kRecords));

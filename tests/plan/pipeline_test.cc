@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/plan/counting_backend.h"
+#include "core/engine/backend.h"
 #include "core/plan/planner.h"
 #include "tests/plan/count_task.h"
 
@@ -18,7 +18,7 @@ namespace {
 using test::CountTask, test::kNoGroups, test::ListCorpus, test::make_record;
 
 /// Answers in memory, with keys that can be read.
-class Remembered : public KnownAnswers {
+class Remembered : public AnswerStore {
  public:
   std::vector<AnswerKey> keys(const Record& record, const RecordParts& parts, bool together) override {
     std::vector<AnswerKey> made;
@@ -61,7 +61,7 @@ struct Seen {
 
 Seen run(std::vector<std::variant<Record, Reject>> rows, const Job::Method& method, int32_t window,
          int32_t context = 1000, int32_t pages = 1000, int64_t skipped = 0,
-         TooLong too_long = TooLong::refuse, KnownAnswers* known = nullptr) {
+         TooLong too_long = TooLong::refuse, AnswerStore* known = nullptr) {
   ModelConfig config;
   config.vocab = 10;
   CountingBackend backend(config, 1, 32);
@@ -73,7 +73,7 @@ Seen run(std::vector<std::variant<Record, Reject>> rows, const Job::Method& meth
   ListCorpus corpus(std::move(rows));
   corpus.skip_to(skipped);
   Pipeline pipeline(corpus, task, planner, engine, window);
-  pipeline.known = known;
+  pipeline.known.store = known;
   pipeline.between_groups = kNoGroups;
   Seen outcome;
   pipeline.on_window = [&](int64_t position) { outcome.events.push_back("end " + std::to_string(position)); };
@@ -236,7 +236,7 @@ class InterruptedCorpus : public ListCorpus {
   std::atomic<bool>& flag_;
 };
 
-TEST(Pipeline, WhatIsCompleteWhenASignalComesIsKept) {
+TEST(Pipeline, CompleteRecordsAreKeptAtASignal) {
   // Records 0 and 2 share a bin, which comes first: 2 is complete before 1.
   const std::vector<std::variant<Record, Reject>> rows = {
       make_record(0, "tea", "9"), Reject{}, make_record(2, "cup", "8"), make_record(3, "tea", "7"),
@@ -262,7 +262,7 @@ TEST(Pipeline, WhatIsCompleteWhenASignalComesIsKept) {
     ListCorpus corpus(rows);
     corpus.skip_to(position);
     Pipeline pipeline(corpus, task, planner, engine, 100);
-    pipeline.known = &known;
+    pipeline.known.store = &known;
     pipeline.between_groups = kNoGroups;
     pipeline.on_window = [&](int64_t end) { position = end; };
     pipeline.on_step = [&](size_t, const EngineStats&) {
@@ -394,7 +394,7 @@ TEST(Planner, CountsContextsNotRows) {
   EXPECT_EQ(run(rows, method, 100).bins.at("tea").stacks, 2);
 }
 
-TEST(Pipeline, RefusedRowsDoNotPileUp) {
+TEST(Pipeline, EveryRowMayBeRefused) {
   std::vector<std::variant<Record, Reject>> rows;
   for (int i = 0; i < 50; ++i) rows.push_back(make_record(i, "tea", "5000"));
   const Seen outcome = run(rows, {}, 5);

@@ -1,10 +1,10 @@
 // The mask that a graph implies, against the masks and position ids that the papers define.
-#include "core/segments/mask.h"
+#include "tests/segments/mask.h"
 
 #include <gtest/gtest.h>
 #include <random>
 
-#include "core/methods/builder.h"
+#include "core/methods/method.h"
 #include "tests/random_parts.h"
 
 namespace sheaf {
@@ -45,7 +45,7 @@ std::vector<int32_t> random_lengths(std::mt19937& random, const Stack& stack) {
   return lengths;
 }
 
-TEST(Mask, IppdIsThePapersFinalMask) {
+TEST(Mask, IppdEqualsThePapersFinalMask) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
     const auto records =
@@ -153,10 +153,10 @@ void check_hpd(bool joint) {
   }
 }
 
-TEST(Mask, HpdPositionalIsThePapersMaskForDocumentsInOneChain) {
+TEST(Mask, HpdPositionalEqualsThePapersMaskForDocumentsInOneChain) {
   check_hpd(true);
 }
-TEST(Mask, HpdPositionalIsThePapersMaskWithinEachIsolatedDocument) {
+TEST(Mask, HpdPositionalEqualsThePapersMaskWithinEachIsolatedDocument) {
   check_hpd(false);
 }
 

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 #include <numeric>
 
-#include "core/methods/builder.h"
-#include "core/segments/mask.h"
+#include "core/methods/method.h"
 #include "tests/random_parts.h"
+#include "tests/segments/mask.h"
 
 namespace sheaf {
 namespace {
@@ -32,7 +32,7 @@ void expect_equal(const Work& work, const Work& wanted) {
   EXPECT_EQ(work.picks, wanted.picks);
 }
 
-TEST(WorkCount, IsWhatTheMaskAllows) {
+TEST(WorkCount, EqualsTheCellsOfTheMask) {
   for (uint32_t seed = 0; seed < 20; ++seed) {
     const auto records = make_random_records({.records = 3}, seed);
     std::vector<Stack> stacks;
@@ -64,7 +64,7 @@ TEST(WorkCount, CountsSharedSegmentsOfSeveralStacksOnce) {
   expect_equal(apart.work(), together.work());
 }
 
-TEST(Work, FlopsByHand) {
+TEST(Work, FlopsEqualTheHandCount) {
   ModelConfig config;
   config.layers = 1;
   config.hidden = 2;

@@ -1,8 +1,7 @@
 // The reports of a run's sessions as one.
-#include "core/report/add_reports.h"
-
 #include <gtest/gtest.h>
 
+#include "core/report/report.h"
 #include "core/report/report_html.h"
 #include "tests/task/made_up_report.h"
 #include "tests/task/well_formed.h"
@@ -144,7 +143,7 @@ TEST(AddReports, EnginesAddUpByName) {
   EXPECT_NE(report_html(several).find("<b>failed</b>: gone"), std::string::npos);
 }
 
-TEST(AddReports, WhatIsNoReportThrows) {
+TEST(AddReports, AValueThatIsNoReportIsRefused) {
   const ordered_json good = report_json(made_up_report(3));
   for (const auto& [key, value] : good.items()) {
     if (key == "version" || key == "job" || key == "model" || key == "backend" || key == "method" ||

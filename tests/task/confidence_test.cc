@@ -1,7 +1,7 @@
-#include "core/task/confidence.h"
-
 #include <cmath>
 #include <gtest/gtest.h>
+
+#include "core/task/record_row.h"
 
 namespace sheaf {
 namespace {
@@ -22,7 +22,7 @@ double confidence(const RowAnswer& read, const Answer& made) {
   return confidence_of(read, made, kNull);
 }
 
-TEST(Confidence, OfAValueIsItsShare) {
+TEST(Confidence, OfAValueIsItsProbability) {
   EXPECT_DOUBLE_EQ(confidence({"x"}, answer({9}, 0.6, 0.1, 0.2)), 0.6 / 0.9);
   EXPECT_DOUBLE_EQ(confidence({"x"}, answer({9}, 0.6, 0, 0)), 1) << "there was nothing else";
   EXPECT_DOUBLE_EQ(confidence({"x"}, answer({9}, 0, 0, 0)), 0);
@@ -30,7 +30,7 @@ TEST(Confidence, OfAValueIsItsShare) {
   EXPECT_DOUBLE_EQ(confidence({"null it"}, answer({5, 6, 7}, 0.1, 0.4, 0.1)), 0.2) << "a part of null";
 }
 
-TEST(Confidence, OfANullIsThatOfNull) {
+TEST(Confidence, OfANullIsTheProbabilityOfNull) {
   // Its end costs it nothing.
   EXPECT_DOUBLE_EQ(confidence({nullptr}, answer({5, 6, 7}, 0.2, 0.5, 0.3)), 0.5 / 0.8);
   // Another word for it.

@@ -5,7 +5,7 @@
 namespace sheaf {
 namespace {
 
-TEST(DateText, ReadsTheUsualWays) {
+TEST(DateText, ReadsUsualNotations) {
   for (const char* text :
        {"2026-03-01", "2026/3/1", "2026.03.01", "1.3.2026", "01.03.2026", "1 March 2026", "March 1, 2026",
         "March 1st, 2026", "1st of March 2026", "1-Mar-2026", "2026-03-01T12:30:00Z", "2026-03-01 12:30"})
@@ -17,7 +17,7 @@ TEST(DateText, ReadsTheUsualWays) {
   EXPECT_EQ(read_date_text("29 Feb 2024").value, "2024-02-29");
 }
 
-TEST(DateText, SaysWhatIsNoneAndWhatIsUnclear) {
+TEST(DateText, DistinguishesNoDateFromAnAmbiguousOne) {
   using Trouble = DateText::Trouble;
   for (const char* text :
        {"", "soon", "2026", "March 2026", "2026-13-01", "29 Feb 2025", "2026-02-30", "0999-01-01",

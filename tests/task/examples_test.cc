@@ -1,6 +1,4 @@
 // Examples: which ones are chosen, and how a prompt shows them.
-#include "core/task/examples.h"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,7 +6,8 @@
 
 #include "core/base/error.h"
 #include "core/methods/method.h"
-#include "core/tokenizer/tokenizer_json.h"
+#include "core/task/gold.h"
+#include "core/tokenizer/read_tokenizer.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 
 namespace sheaf {

@@ -6,8 +6,8 @@
 
 #include "core/task/record_row.h"
 #include "core/task/value.h"
+#include "core/text/unicode.h"
 #include "core/text/utf8.h"
-#include "core/text/words.h"
 #include "tests/made_up_tokenizer.h"
 
 namespace sheaf {
@@ -53,13 +53,13 @@ TEST(FindText, CountsCharactersOfTheColumn) {
   EXPECT_EQ(span(record, nullptr), std::nullopt);
 }
 
-TEST(FindText, ToTheLetterBeforeOtherCapitals) {
+TEST(FindText, PrefersAnExactMatchToOtherCapitals) {
   const Record record = make_record({{"title", "oak Oak"}});
   EXPECT_EQ(span(record, "Oak"), (RowSpan{"title", 4, 7}));
   EXPECT_EQ(span(record, "OAK"), (RowSpan{"title", 0, 3}));
 }
 
-TEST(FindText, Numbers) {
+TEST(FindText, FindsNumbersInAnyNotation) {
   const Record record = make_record({{"title", "B12, 1,200.50 g at -5 or 5.0 C, 3 x 12"}});
   EXPECT_EQ(span(record, int64_t{12}), (RowSpan{"title", 1, 3}));
   EXPECT_EQ(span(record, 1200.5), (RowSpan{"title", 5, 13}));
@@ -69,7 +69,7 @@ TEST(FindText, Numbers) {
   EXPECT_EQ(span(record, uint64_t{7}), std::nullopt);
 }
 
-TEST(FindText, OfAListEachText) {
+TEST(FindText, FindsEachTextOfAList) {
   const Record record = make_record({{"title", "red, blue"}});
   Row row{1, ExtractedValues{"Tea", {{"Colors", {std::vector<std::string>{"blue", "green"}}}}}};
   add_spans(record, row);
@@ -136,7 +136,7 @@ TEST(FindText, OfACutSpanTheEscapesAreUndone) {
   }
 }
 
-TEST(FindTextFuzz, TheSpanIsTheValue) {
+TEST(FindTextFuzz, TheSpanHoldsTheValue) {
   int found = 0;
   for (uint32_t seed = 0; seed < 3000; ++seed) {
     std::mt19937 random(seed);

@@ -1,8 +1,7 @@
-#include "core/task/json_schema.h"
-
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/task/schema.h"
 
 namespace sheaf {
 namespace {
@@ -76,7 +75,7 @@ std::string property_error(const std::string& schema) {
   return error_of(R"({"type": "object", "properties": {"a": )" + schema + "}}");
 }
 
-TEST(JsonSchema, NamesThePathOfWhatItCannotDo) {
+TEST(JsonSchema, UnsupportedKeywordsAreRefusedByPath) {
   EXPECT_EQ(error_of("[]"), "s: a schema must be an object, not []");
   EXPECT_EQ(error_of(R"({"type": "array"})"), "s.type must be \"object\", not \"array\"");
   EXPECT_EQ(error_of(R"({"type": "object"})"), "s.properties must be an object with at least one key");
@@ -126,7 +125,7 @@ TEST(JsonSchema, NamesThePathOfWhatItCannotDo) {
             "outer one");
 }
 
-TEST(JsonSchema, TheWholeMayBeAReference) {
+TEST(JsonSchema, TheRootMayBeAReference) {
   EXPECT_EQ(error_of(R"({"$ref": "#/$defs/A", "$defs": {"A": {"properties": {"a": {"type": "string"}}}}})"),
             "none");
 }

@@ -1,12 +1,11 @@
 // Everything asked of a record in one prompt, and the numbered list that comes back.
-#include "core/task/list.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <random>
 
 #include "core/methods/method.h"
-#include "core/tokenizer/tokenizer_json.h"
+#include "core/task/value.h"
+#include "core/tokenizer/read_tokenizer.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 
 namespace sheaf {
@@ -150,7 +149,7 @@ TEST_F(ListTask, SpansThatTheDocumentDoesNotHoldAreNull) {
             (Texts{"Arn tea", "other", "null (not in the document: \"te\")"}));
 }
 
-TEST_F(ListTask, WhateverIsWrittenEveryQuestionHasAnAnswer) {
+TEST_F(ListTask, EveryQuestionHasAnAnswerWhateverIsWritten) {
   const auto ask = task(TaskKind::ask), extract = task(TaskKind::extract);
   std::mt19937 random(7);
   const std::string_view bits[] = {"1",  "2", "3",    "4", ".", ")", ":",

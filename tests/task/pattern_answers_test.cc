@@ -1,10 +1,9 @@
 // Values that are decoded under a pattern: whatever is picked of the allowed tokens matches it, and all that
 // matches can be picked.
-#include "core/task/pattern_answers.h"
-
 #include <gtest/gtest.h>
 #include <random>
 
+#include "core/task/text_answers.h"
 #include "tests/made_up_tokenizer.h"
 
 namespace sheaf {
@@ -49,7 +48,7 @@ TEST_F(PatternAnswersTest, OnlyWhatMatchesCanBeWritten) {
 TEST_F(PatternAnswersTest, WhatCannotBeDecodedIsLeftToBeChecked) {
   for (const char* pattern : {".*", "[^a]", "é+", "[a-z]\"", "(a|b){300}", "\\D"})
     EXPECT_EQ(make(pattern), nullptr) << pattern;
-  EXPECT_FALSE(PatternAnswers::has_form(Pattern(".")));
+  EXPECT_FALSE(can_decode(Pattern(".")));
   const auto either = make("a\"|b");
   ASSERT_NE(either, nullptr) << "one side can be written without escapes";
   EXPECT_TRUE(takes(*either, "\"b\""));

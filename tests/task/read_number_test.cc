@@ -9,7 +9,7 @@ namespace {
 
 using Trouble = NumberText::Trouble;
 
-TEST(NumberText, ReadsWhatIsCertain) {
+TEST(NumberText, ReadsUnambiguousNumbers) {
   const std::pair<const char*, double> cases[] = {
       {"−5", -5},           {"–5 °C", -5},       {"- 5", -5},          {"-$5", -5},
       {"about -5", -5},     {"-.5", -0.5},       {"1e-3", 0.001},      {"1E5", 1e5},
@@ -31,7 +31,7 @@ TEST(NumberText, ReadsWhatIsCertain) {
   }
 }
 
-TEST(NumberText, LeavesAloneWhatIsNot) {
+TEST(NumberText, RefusesAmbiguousNumbers) {
   const std::pair<const char*, Trouble> cases[] = {
       {"", Trouble::no_number},         {"heavy", Trouble::no_number},    {"1,5", Trouble::unclear},
       {"8,9,10", Trouble::unclear},     {"1,0000", Trouble::unclear},     {"1.2.3", Trouble::unclear},
@@ -65,7 +65,7 @@ TEST(NumberText, TheUnitChoosesAndIsChecked) {
   EXPECT_EQ(read_number_text("2 x 500 ml", "ml").trouble, Trouble::unclear);
 }
 
-TEST(NumberText, AnyTextIsReadOrNot) {
+TEST(NumberText, AnyTextIsReadOrRefused) {
   const std::string pieces[] = {"1", "0", "5",  ",",       ".",    " ",      "-",  "–",  "½",
                                 "e", "x", "k",  "/",       "^",    "³",      "$",  "'",  ":",
                                 "+", "(", "oz", "million", "\xff", "\u202f", "10", "200"};

@@ -31,7 +31,7 @@ TEST(PartRows, AValueIsThatOfThePartThatFoundItBest) {
                                                     {"Origin", {nullptr, "first"}}}));
 }
 
-TEST(PartRows, WhatIsSaidOfValuesGoesWithThem) {
+TEST(PartRows, NotesAndScoresStayWithTheirValues) {
   // One attribute, an answer of its own.
   const auto own = [](const RowValue& brand, double logprob, const char* raw) {
     RowAnswer answer{brand};
@@ -74,7 +74,7 @@ TEST(PartRows, AnAnswerIsThatOfThePartThatFoundItBest) {
   EXPECT_TRUE(merge_part_rows(flat, {{-0.1}, {-3}}) == flat[1]);
 }
 
-TEST(PartRows, OneScoreServesAllAnswersThatItIsOf) {
+TEST(PartRows, OneScoreServesAllItsAnswers) {
   const auto row = [](const RowValue& first, const RowValue& second) {
     return Row{7, std::vector<QuestionAnswer>{{"a", {first}}, {"b", {second}}}};
   };

@@ -41,7 +41,7 @@ TEST(Relevance, LexicalScoresAreBm25OverTheDocumentsThemselves) {
 }
 
 // Reading the documents again for every question, or every document for every word, would take minutes.
-TEST(Relevance, ManyWordsInManyDocumentsForManyQuestions) {
+TEST(Relevance, ManyWordsDocumentsAndQuestionsAreScored) {
   std::vector<std::string> documents;
   std::string all;
   for (int i = 0; i < 1000; ++i) {

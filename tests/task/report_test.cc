@@ -1,6 +1,5 @@
 #include "core/report/report.h"
 
-#include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
 #include <numeric>
@@ -10,8 +9,9 @@
 #include "core/report/report_fields.h"
 #include "core/report/report_html.h"
 #include "core/report/svg_plot.h"
-#include "core/task/reason_kind.h"
+#include "core/task/record.h"
 #include "core/text/format.h"
+#include "tests/files.h"
 #include "tests/task/made_up_report.h"
 #include "tests/task/well_formed.h"
 
@@ -44,20 +44,23 @@ size_t times(const std::string& text, const std::string& part) {
 
 TEST(Histogram, MergesNeighboursAndLosesNothing) {
   Histogram histogram;
+  const auto width = [&] { return histogram.json()["bin_width"].get<int64_t>(); };
+  const auto bins = [&] { return histogram.json()["bins"].get<std::vector<int64_t>>(); };
   for (int64_t value : {0, 1, 1, 63}) histogram.add(value);
-  EXPECT_EQ(histogram.width(), 1);
-  EXPECT_EQ(histogram.bins()[1], 2);
+  EXPECT_EQ(width(), 1);
+  EXPECT_EQ(bins()[1], 2);
   histogram.add(64);
-  EXPECT_EQ(histogram.width(), 2);
-  EXPECT_EQ(histogram.bins()[0], 3);
-  EXPECT_EQ(histogram.bins()[31], 1);
-  EXPECT_EQ(histogram.bins()[32], 1);
+  EXPECT_EQ(width(), 2);
+  EXPECT_EQ(bins()[0], 3);
+  EXPECT_EQ(bins()[31], 1);
+  EXPECT_EQ(bins()[32], 1);
   histogram.add(1000000);
-  EXPECT_LE(histogram.bins().size(), Histogram::kBins);
-  EXPECT_EQ(std::accumulate(histogram.bins().begin(), histogram.bins().end(), int64_t{0}), 6);
-  EXPECT_EQ(histogram.bins()[static_cast<size_t>(1000000 / histogram.width())], 1);
-  EXPECT_EQ(histogram.largest(), 1000000);
-  EXPECT_EQ(histogram.sum(), 1000129);
+  const auto all = bins();
+  EXPECT_LE(all.size(), Histogram::kBins);
+  EXPECT_EQ(std::accumulate(all.begin(), all.end(), int64_t{0}), 6);
+  EXPECT_EQ(bins()[static_cast<size_t>(1000000 / width())], 1);
+  EXPECT_EQ(histogram.json()["largest"], 1000000);
+  EXPECT_EQ(histogram.json()["mean"], 1000129.0 / 6);
 }
 
 TEST(Throughput, IsBoundedHoweverLongTheRun) {
@@ -80,7 +83,7 @@ TEST(Throughput, IsBoundedHoweverLongTheRun) {
     EXPECT_NEAR(static_cast<double>(throughput.points()[i].steps), expected, 1.01);
 }
 
-TEST(Throughput, StandsALongPause) {
+TEST(Throughput, SurvivesALongPause) {
   Throughput throughput;
   throughput.add(0, {1, 1, 1, 1});
   throughput.add(1e6, {1, 1, 1, 1});
@@ -89,8 +92,7 @@ TEST(Throughput, StandsALongPause) {
 }
 
 TEST(Report, EveryFigureIsDocumentedAndOnThePage) {
-  std::ifstream file(SHEAF_SOURCE_DIR "/docs/report.md");
-  const std::string docs(std::istreambuf_iterator<char>(file), {});
+  const std::string docs = read_text(SHEAF_SOURCE_DIR "/docs/report.md");
   const ordered_json report = report_json(made_up_report(8));
   const std::string page = report_html(report);
   std::set<std::string_view> paths;
@@ -105,7 +107,7 @@ TEST(Report, EveryFigureIsDocumentedAndOnThePage) {
   }
 }
 
-TEST(Report, ItsTotalsAgree) {
+TEST(Report, TotalsAgree) {
   const ordered_json json = report_json(made_up_report(1000));
   EXPECT_EQ(json["version"], kReportVersion);
   EXPECT_EQ(json["rows"], 1000);
@@ -199,7 +201,7 @@ TEST(Report, GroupsRejectsByKindAndKeepsTheMostFrequent) {
   EXPECT_NO_THROW(json.dump());
 }
 
-TEST(CommonValues, FindsWhatIsFrequentAmongMany) {
+TEST(CommonValues, FindsTheMostFrequentOfManyValues) {
   CommonValues values;
   for (int i = 0; i < 3000; ++i) values.add(i % 3 == 0 ? "10K" : fmt::format("v{}", i));
   const ordered_json found = values.json();
@@ -214,13 +216,14 @@ TEST(CommonValues, FindsWhatIsFrequentAmongMany) {
   EXPECT_EQ(sum, ordered_json({{{"value", "b"}, {"rows", 2}},
                                {{"value", "a"}, {"rows", 1}},
                                {{"value", "c"}, {"rows", 1}}}));
-  add_common_values(found, sum);
+  for (const ordered_json& value : found) sum.push_back(value);
+  keep_common(sum);
   EXPECT_EQ(sum.size(), 5u);
   EXPECT_EQ(sum[0]["value"], "10K");
   EXPECT_EQ(sum[1]["value"], "b");
 }
 
-TEST(ReportPage, MarksAValueThatIsEverywhere) {
+TEST(ReportPage, MarksAValueThatEveryRowHas) {
   const std::string page = report_html(report_json(made_up_report(8)));
   EXPECT_NE(page.find("<b class=\"bad\">100 % of the values are “42”</b>"), std::string::npos);
   EXPECT_NE(page.find("0 % literally in the document"), std::string::npos);
@@ -244,7 +247,7 @@ TEST(ReportPage, IsWellFormedAndNeedsNothingElse) {
     EXPECT_GT(times(page, wanted), 0u) << wanted;
 }
 
-TEST(ReportPage, StandsAnEmptyRun) {
+TEST(ReportPage, AnEmptyRunHasAPage) {
   const std::string page = report_html(report_json(Report{}));
   EXPECT_EQ(xml_fault(page), "");
   EXPECT_EQ(times(page, "nan"), 0u);
@@ -267,7 +270,7 @@ TEST(ReportPage, EscapesWhatComesFromOutside) {
   }
 }
 
-TEST(Comparison, OfDifferentCorporaNothingIsBest) {
+TEST(Comparison, RunsOverDifferentCorporaHaveNoBest) {
   Report fast = made_up_report(100), slow = made_up_report(100);
   slow.total_seconds *= 2;
   for (const auto& change :
@@ -317,7 +320,7 @@ TEST(Comparison, SetsRunsSideBySideAndMarksTheBest) {
   EXPECT_EQ(xml_fault(comparison_html(runs)), "");
 }
 
-TEST(Numbers, AreShortAndReadable) {
+TEST(ReportNumbers, AreShortAndReadable) {
   EXPECT_EQ(number_text(0), "0");
   EXPECT_EQ(number_text(1234567), "1,234,567");
   EXPECT_EQ(number_text(-1234.4), "-1,234");

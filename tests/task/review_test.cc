@@ -1,10 +1,10 @@
 // The page for the person who checks values: which values it asks about, and that their texts stay texts.
+#include "core/report/review.h"
+
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
 
-#include "core/report/review_html.h"
-#include "core/report/review_sample.h"
 #include "core/text/json_reader.h"
 
 namespace sheaf {
@@ -69,7 +69,7 @@ TEST(ReviewSample, WithoutSurenessTheSeedDecides) {
   EXPECT_GT(samples.size(), 4u);
 }
 
-TEST(ReviewSample, TakesAllThereIs) {
+TEST(ReviewSample, TakesAllRowsWhereTheyAreFew) {
   const Chosen all = choose(1000, 0);
   EXPECT_EQ(std::set(all.begin(), all.end()).size(), 20u);
   EXPECT_EQ(all.size(), 20u);
@@ -117,7 +117,7 @@ Review made_up_review(const std::string& text) {
   return review;
 }
 
-TEST(ReviewHtml, TextsOfAnyKindStayTexts) {
+TEST(ReviewHtml, EscapesTextsOfAnyKind) {
   const std::string plain = review_html(made_up_review("x"), "SCRIPT", "STYLE");
   const auto count = [](const std::string& page, const std::string& text) {
     size_t found = 0;

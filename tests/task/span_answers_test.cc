@@ -1,15 +1,14 @@
 // Values that are copied: whatever is picked of the allowed tokens stands in the document, and all that
 // stands there can be picked.
-#include "core/task/span_answers.h"
-
 #include <gtest/gtest.h>
 #include <set>
 
 #include "core/base/error.h"
 #include "core/task/find_text.h"
+#include "core/task/text_answers.h"
 #include "core/task/value.h"
+#include "core/text/unicode.h"
 #include "core/text/utf8.h"
-#include "core/text/words.h"
 #include "tests/made_up_tokenizer.h"
 
 namespace sheaf {
@@ -17,7 +16,7 @@ namespace {
 
 using test::bytes_and, test::MadeUpTokenizer;
 
-std::shared_ptr<const SpanTokens> tokens_of(const Tokenizer& tokenizer) {
+std::shared_ptr<const TokenSpelling> tokens_of(const Tokenizer& tokenizer) {
   const Job job;
   return make_span_tokens({tokenizer, chat_template("plain"), job});
 }
@@ -50,10 +49,10 @@ class SpanAnswersTest : public testing::Test {
     return accepts({tokens_, document, 0, document.size()}, as_bytes(tokenizer_, literal(value)));
   }
   MadeUpTokenizer tokenizer_ = bytes_and({" \"", "\",", " null", "\"}\n"});
-  std::shared_ptr<const SpanTokens> tokens_ = tokens_of(tokenizer_);
+  std::shared_ptr<const TokenSpelling> tokens_ = tokens_of(tokenizer_);
 };
 
-TEST_F(SpanAnswersTest, WholeWordsOfOneLine) {
+TEST_F(SpanAnswersTest, AllowsWholeWordsOfOneLine) {
   const std::string document = "Oak & Pine tea, 12oz \"XL\" 7\\8\nGreen  box";
   for (const char* value : {"Oak", "Oak & Pine tea", "tea", "tea,", "12oz", "12", "oz", "\"XL\"", "XL",
                             "7\\8", "Green  box", "&", "oak", "GREEN"})
@@ -63,7 +62,7 @@ TEST_F(SpanAnswersTest, WholeWordsOfOneLine) {
     EXPECT_FALSE(takes(document, value)) << value;
 }
 
-TEST_F(SpanAnswersTest, ScriptsWithoutSpacesAndMarks) {
+TEST_F(SpanAnswersTest, CutsOnlyBetweenWholeCharactersWithTheirMarks) {
   EXPECT_TRUE(takes("\u65b0\u6b3e\u7537\u978b", "\u6b3e\u7537"));
   EXPECT_TRUE(takes("e\u0301te\u0301", "e\u0301te\u0301"));
   EXPECT_FALSE(takes("e\u0301te\u0301", "e\u0301te")) << "its mark is missing";
@@ -87,7 +86,7 @@ TEST_F(SpanAnswersTest, ATokenMayCloseTheTextAndGoOn) {
   }
 }
 
-TEST_F(SpanAnswersTest, OfAPartOnlyItsOwnText) {
+TEST_F(SpanAnswersTest, OfAPartAllowOnlyItsText) {
   const std::string document = "Oak tea green box";
   const SpanAnswers part(tokens_, document, 5, 14);  // "ea green b"
   const auto takes_part = [&](const char* value) {
@@ -141,7 +140,7 @@ std::set<std::string> all_spans(const std::string& document) {
   return spans;
 }
 
-TEST(SpanAnswersFuzz, ExactlyWhatStandsInTheDocument) {
+TEST(SpanAnswersFuzz, AllowExactlyTheSpansOfTheDocument) {
   for (uint32_t seed = 0; seed < 150; ++seed) {
     std::mt19937 random(seed);
     Record record;

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "core/engine/stop_rules.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
@@ -219,7 +220,7 @@ nlohmann::json object_by_cutting(const std::string& written) {
   return object.is_object() ? object : json::object();
 }
 
-TEST(Object, WhatCanBeReadIsWhatCuttingLeaves) {
+TEST(Object, ACutObjectKeepsItsCompleteMembers) {
   const std::vector<std::string> pieces = {"\"a\": ", "\"b\":", "1",  "null", "\"x\"", "[",
                                            "]",       "{",      "}",  ",",    ",",     "\n",
                                            " ",       "\"",     "\\", "x",    ":",     "\"c\": 2,\n"};
@@ -250,14 +251,14 @@ TEST(Object, MembersAreReadAsValuesAre) {
 }
 
 // Cutting off one number after the other would take minutes.
-TEST(Object, ALongListThatStaysOpenIsCutAtOnce) {
+TEST(Object, ALongOpenListIsReadInLinearTime) {
   std::string text = "\"a\": 1,\n\"b\": [";
   for (int i = 0; i < 1'000'000; ++i) text += "1,";
   EXPECT_EQ(json_of(read_object(text)), (json{{"a", 1}}));
   EXPECT_EQ(json_of(read_object("\"a\": 1," + std::string(1'000'000, '\n'))), (json{{"a", 1}}));
 }
 
-TEST(Value, BracketsInBracketsAreNoCrash) {
+TEST(Value, DeeplyNestedBracketsAreRefused) {
   const std::string open(1'000'000, '['), close(1'000'000, ']');
   for (const ValueType type : {ValueType::text, ValueType::list, ValueType::number}) {
     const Attribute attribute{"a", "", type};

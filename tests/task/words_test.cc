@@ -25,7 +25,7 @@ void expect_words(const std::vector<std::string>& words) {
   EXPECT_FALSE(read_word<Enum>("something else"));
 }
 
-TEST(Words, AreThoseOfJobFiles) {
+TEST(WordsOfJobFiles, AreReadAndWrittenAlike) {
   expect_words<TaskKind>({"extract", "ask", "chat"});
   expect_words<TooLong>({"refuse", "truncate", "split"});
   expect_words<ScoreKind>({"dense", "sparse", "probability", "logit"});
@@ -60,7 +60,7 @@ TEST(Device, IsReadAndWritten) {
   EXPECT_EQ(device_text(parsed("12")), "cuda:12");
 }
 
-TEST(Device, RefusesWhatIsNone) {
+TEST(Device, UnknownDevicesAreRefused) {
   for (const std::string text :
        {"", "cda", "gpu", "CPU", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cuda1", "cuda:99999999", "-1",
         " cpu", "cpu:", "cpu:0", "cpu:999", "cpu:all", "cuda:0,", "cuda:,1", "all"}) {

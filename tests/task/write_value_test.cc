@@ -1,8 +1,6 @@
-#include "core/task/write_value.h"
-
 #include <gtest/gtest.h>
 
-#include "core/task/unknown_names.h"
+#include "core/task/gold.h"
 #include "core/task/value.h"
 
 namespace sheaf {
@@ -71,7 +69,7 @@ TEST(WriteValue, AnOptionMayBeCalledNa) {
   EXPECT_EQ(write_value(kNotes, json::array({"a", nullptr, "b"})), "[\"a\", \"b\"]");
 }
 
-TEST(WriteValue, IsNothingWhereTheTypeDoesNotHoldIt) {
+TEST(WriteValue, ValuesOfOtherTypesAreNotWritten) {
   EXPECT_FALSE(write_value(kWeight, "5 to 7 oz"));
   EXPECT_FALSE(write_value(kRoast, "medium"));
   EXPECT_FALSE(write_value(kBrand, json::object()));

@@ -1,9 +1,8 @@
-#include "core/tokenizer/added_tokens.h"
-
 #include <gtest/gtest.h>
 #include <random>
 
 #include "core/base/error.h"
+#include "core/tokenizer/splitting_tokenizer.h"
 
 namespace sheaf {
 namespace {

@@ -6,8 +6,7 @@
 #include "core/base/error.h"
 #include "core/tokenizer/char_bpe.h"
 #include "core/tokenizer/merges.h"
-#include "core/tokenizer/tiktoken.h"
-#include "core/tokenizer/tokenizer_json.h"
+#include "core/tokenizer/read_tokenizer.h"
 #include "io/model/model_files.h"
 #include "tests/skip.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
@@ -99,7 +98,7 @@ TEST(ByteBpe, WholeWordsGoFirstWhereTheFileSaysSo) {
   EXPECT_EQ(ids_of(*read_tokenizer_json(file.dump(), "", "tiny"), "abc"), (Tokens{300}));
 }
 
-TEST(ByteBpe, ABytesWithoutATokenIsUnknownOrDropped) {
+TEST(ByteBpe, AByteWithoutATokenIsUnknownOrDropped) {
   auto file = tiny_json({{"a", "b"}});
   file["model"]["vocab"].erase("x");
   EXPECT_EQ(ids_of(*read_tokenizer_json(file.dump(), "", "tiny"), "axxb"), (Tokens{256}));
@@ -110,7 +109,7 @@ TEST(ByteBpe, ABytesWithoutATokenIsUnknownOrDropped) {
 }
 
 // Pairs that a fixed factor would put on a few slots: each would be looked for behind all others.
-TEST(Merges, NoChoiceOfPairsIsSlow) {
+TEST(Merges, AnyMergesTakeLinearTime) {
   Merges merges;
   constexpr size_t kPairs = 100'000, kSlots = size_t{1} << 18;
   merges.reserve(kPairs);
@@ -126,7 +125,7 @@ TEST(Merges, NoChoiceOfPairsIsSlow) {
 }
 
 // The same of tokens that only differ in their last bytes.
-TEST(Vocabulary, NoChoiceOfTokensIsSlow) {
+TEST(Vocabulary, FindsEveryTokenOfALargeVocabulary) {
   Vocabulary vocabulary;
   constexpr int kTokens = 60'000;
   vocabulary.resize(kTokens);
@@ -177,7 +176,7 @@ TEST(TokenizerJson, RefusesWhatWouldChangeIds) {
   EXPECT_THROW(read_tokenizer_json("{}", "", "empty"), Error);
 }
 
-TEST(CharBpe, SpacesAndByteFallback) {
+TEST(CharBpe, HandlesSpacesAndFallsBackToBytes) {
   nlohmann::json vocab = {{"<unk>", 0}, {"\u2581", 1},   {"a", 2},           {"b", 3},
                           {"ab", 4},    {"\u2581ab", 5}, {"\u2581\u2581", 6}};
   for (int byte = 0; byte < 256; ++byte) vocab[fmt::format("<0x{:02X}>", byte)] = 7 + byte;

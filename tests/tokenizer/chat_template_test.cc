@@ -1,11 +1,11 @@
 #include "core/tokenizer/chat_template.h"
 
-#include <fstream>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/tokenizer/tokenizer_json.h"
+#include "core/tokenizer/read_tokenizer.h"
+#include "tests/files.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 
 namespace sheaf {
@@ -18,8 +18,7 @@ std::string joined(const std::vector<TextPiece>& pieces) {
 }
 
 TEST(ChatTemplate, EqualsTheModelsOwn) {
-  std::ifstream file("tests/tokenizer/goldens/chat.json");
-  const auto goldens = nlohmann::json::parse(file);
+  const auto goldens = nlohmann::json::parse(read_text("tests/tokenizer/goldens/chat.json"));
   ASSERT_EQ(goldens.size(), 5u);
   for (const auto& golden : goldens) {
     const ChatTemplate& chat = chat_template(golden.at("template").get<std::string>());
@@ -31,8 +30,7 @@ TEST(ChatTemplate, EqualsTheModelsOwn) {
 }
 
 TEST(ChatTemplate, DialogsEqualTheModelsOwn) {
-  std::ifstream file("tests/tokenizer/goldens/dialogs.json");
-  const auto goldens = nlohmann::json::parse(file);
+  const auto goldens = nlohmann::json::parse(read_text("tests/tokenizer/goldens/dialogs.json"));
   ASSERT_EQ(goldens.size(), 66u);
   for (const auto& golden : goldens) {
     Dialog dialog;

@@ -1,11 +1,10 @@
-#include <fstream>
 #include <gtest/gtest.h>
-#include <sstream>
 
 #include "core/base/error.h"
-#include "core/tokenizer/choose_chat_template.h"
-#include "core/tokenizer/tokenizer_json.h"
+#include "core/tokenizer/chat_template.h"
+#include "core/tokenizer/read_tokenizer.h"
 #include "io/model/model_files.h"
+#include "tests/files.h"
 #include "tests/rendered.h"
 #include "tests/skip.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
@@ -46,16 +45,14 @@ TEST(ChooseChat, AKnownTemplateThatRendersTheSame) {
   }
 }
 
-TEST(ChooseChat, RealTemplates) {
+TEST(ChooseChat, RecognizesRealTemplates) {
   const std::string folder = "../shared/tokenizers/";
   NEED_SHARED(folder);
   NEED_MODEL();
   for (const auto& [file, name] : {std::pair{"Qwen-Qwen3-0.6B.jinja", "qwen3"},
                                    {"meta-llama-Llama-3.1-8B-Instruct.jinja", "llama3.1"},
                                    {"mistralai-Mistral-Nemo-Instruct-2407.jinja", "mistral"}}) {
-    std::stringstream text;
-    text << std::ifstream(folder + file).rdbuf();
-    const ChatChoice choice = choose(text.str());
+    const ChatChoice choice = choose(read_text(folder + file));
     EXPECT_EQ(choice.chat.name, name);
     EXPECT_EQ(choice.warning, "");
   }
@@ -115,7 +112,7 @@ TEST(ChooseChat, AnUnknownSystemTextIsKept) {
       "<|im_start|>system\nBeryl. s<|im_end|>\n<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n");
 }
 
-TEST(ChooseChat, ThinkingVariants) {
+TEST(ChooseChat, RecognizesThinkingVariants) {
   // A thought that is always opened, and answers that lose theirs.
   const std::string drops =
       "{% for m in messages %}{% set text = m.content %}{% if m.role == 'assistant' %}"
@@ -136,7 +133,7 @@ TEST(ChooseChat, ThinkingVariants) {
   EXPECT_EQ(choose(lines).chat.thoughts, EarlierThoughts::drop_lines);
 }
 
-TEST(ChooseChat, TrimmedTexts) {
+TEST(ChooseChat, RecognizesTemplatesThatTrimTexts) {
   std::string jinja = kChatml;
   jinja.replace(jinja.find("m.content"), 9, "(m.content | trim)");
   expect_own(
@@ -162,7 +159,7 @@ TEST(ChooseChat, ASystemTextInTheUsersTurnOrNowhere) {
   EXPECT_FALSE(choose(refuses).chat.takes_system);
 }
 
-TEST(ChooseChat, SaysSoWhereNothingFits) {
+TEST(ChooseChat, WarnsWhereNothingFits) {
   // The user's text twice: nothing that a layout could say.
   const ChatChoice odd = choose("{{ '<|im_start|>' + messages[-1].content + messages[-1].content }}");
   EXPECT_EQ(odd.chat.name, "chatml");
@@ -194,7 +191,7 @@ TEST(ChooseChat, SaysSoWhereNothingFits) {
       "thoughts in earlier answers; to use another, set model.chat to a template's name or to a YAML file");
 }
 
-TEST(ChooseChat, ByTheLookWithoutATemplate) {
+TEST(ChooseChat, FollowsTheSpecialTokensWithoutATemplate) {
   const ChatChoice plain = choose("");
   EXPECT_EQ(plain.chat.name, "plain");
   EXPECT_EQ(plain.why, "the model has no template of its own; chosen by its tokens");

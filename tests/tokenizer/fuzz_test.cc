@@ -1,17 +1,15 @@
 // Damaged tokenizer files and random text: only sheaf::Error may come out, and never a crash or a hang.
-#include "tests/io/fuzz.h"
+#include "tests/fuzz.h"
 
 #include <cstring>
 #include <filesystem>
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/tokenizer/choose_chat_template.h"
-#include "core/tokenizer/sentencepiece_model.h"
-#include "core/tokenizer/tiktoken.h"
-#include "core/tokenizer/tokenizer_json.h"
+#include "core/tokenizer/chat_template.h"
+#include "core/tokenizer/read_tokenizer.h"
 #include "io/base/mapped_file.h"
-#include "io/model/gguf_tokenizer.h"
+#include "io/model/gguf.h"
 #include "io/model/model_files.h"
 #include "tests/skip.h"
 #include "tests/tokenizer/tiny_gguf.h"
@@ -55,7 +53,7 @@ void fuzz_reader(const std::string& sample, const std::vector<std::string_view>&
   EXPECT_GT(refused, 0);
 }
 
-TEST(FuzzTokenizer, TokenizerJson) {
+TEST(FuzzTokenizer, TokenizerJsonIsReadOrRefused) {
   auto file = tiny_json({{"a", "b"}, {"ab", "c"}});
   file["post_processor"] = {{"type", "TemplateProcessing"},
                             {"single", {{{"SpecialToken", {{"id", "<|end|>"}}}}}}};
@@ -74,7 +72,7 @@ TEST(FuzzTokenizer, TokenizerJson) {
 }
 
 // The files that Hugging Face puts beside a tokenizer.
-TEST(FuzzTokenizer, FilesBeside) {
+TEST(FuzzTokenizer, FilesBesideItAreReadOrRefused) {
   const TempFolder folder;
   const std::string config =
       R"({"bos_token": "<|end|>", "eos_token": {"content": "<|end|>"}, "add_bos_token": true, "chat_template": [)"
@@ -115,7 +113,7 @@ TEST(FuzzTokenizer, FilesBeside) {
   EXPECT_GT(refused, 0);
 }
 
-TEST(FuzzTokenizer, Tiktoken) {
+TEST(FuzzTokenizer, TiktokenFilesAreReadOrRefused) {
   const std::string sample = "YQ== 0\nYg== 1\nYw== 2\nYmM= 3\nYWI= 4\nIA== 5\nIGE= 6\n";
   const std::vector<std::string_view> words = {" ", "\n", "=", "4000000", "-1", "YWJj 9\n"};
   fuzz_reader(sample, words, [](const std::string& text) {
@@ -124,7 +122,7 @@ TEST(FuzzTokenizer, Tiktoken) {
   });
 }
 
-TEST(FuzzTokenizer, GgufByteLevel) {
+TEST(FuzzTokenizer, ByteLevelGgufFilesAreReadOrRefused) {
   const TempFolder folder;
   fuzz_reader(tiny_gpt2_gguf(), {"\xFF\xFF\xFF\xFF", std::string_view("\0\0\0\0", 4)},
               [&](const std::string& bytes) {
@@ -132,7 +130,7 @@ TEST(FuzzTokenizer, GgufByteLevel) {
               });
 }
 
-TEST(FuzzTokenizer, GgufSentencePiece) {
+TEST(FuzzTokenizer, SentencePieceGgufFilesAreReadOrRefused) {
   const TempFolder folder;
   fuzz_reader(tiny_llama_gguf(), {"\xFF\xFF\xFF\xFF", std::string_view("\0\0\0\0", 4)},
               [&](const std::string& bytes) {
@@ -162,13 +160,13 @@ std::string tiny_sentencepiece(char model_type) {
   return out + field('\x1a', std::string("\x18\x01\x20\0", 4));
 }
 
-TEST(FuzzTokenizer, SentencePiece) {
+TEST(FuzzTokenizer, SentencePieceFilesAreReadOrRefused) {
   for (const char model_type : {'\1', '\2'})
     fuzz_reader(tiny_sentencepiece(model_type), {"\xFF\xFF\xFF\xFF", "\x18\x04", "\x18\x05"},
                 [](const std::string& bytes) { return read_sentencepiece(bytes, "fuzz"); });
 }
 
-TEST(FuzzTokenizer, RandomTextThroughTheDefaultModel) {
+TEST(FuzzTokenizer, RandomTextComesBackThroughTheDefaultModel) {
   NEED_MODEL();
   const auto tokenizer = read_gguf_tokenizer(GgufFile::open(test::kDefaultModel));
   fuzz([&](std::mt19937_64& random) { use(*tokenizer, random); });

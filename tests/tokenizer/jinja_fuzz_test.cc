@@ -3,11 +3,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/tokenizer/choose_chat_template.h"
+#include "core/tokenizer/chat_template.h"
 #include "core/tokenizer/jinja.h"
-#include "core/tokenizer/tokenizer_json.h"
+#include "core/tokenizer/read_tokenizer.h"
 #include "io/base/mapped_file.h"
-#include "tests/io/fuzz.h"
+#include "tests/fuzz.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 
 namespace sheaf {
@@ -59,7 +59,7 @@ const std::vector<std::string_view> kJinjaWords = {"{{",
                                                    "{% set ns.x = ns.x + ns.x %}",
                                                    "{% endif %}"};
 
-TEST(FuzzJinja, Templates) {
+TEST(FuzzJinja, TemplatesAreRenderedOrRefused) {
   const auto goldens = nlohmann::json::parse(MappedFile::open("tests/tokenizer/goldens/jinja.json")->text());
   std::vector<std::string> seeds = {
       "{% set ns = namespace(x='', n=0) %}{% for m in messages[::-1] %}{% if m.role == 'user' and not "

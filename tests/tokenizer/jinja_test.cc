@@ -1,12 +1,11 @@
 #include "core/tokenizer/jinja.h"
 
 #include <fmt/format.h>
-#include <fstream>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "io/model/model_files.h"
+#include "tests/files.h"
 #include "tests/skip.h"
 
 namespace sheaf {
@@ -15,8 +14,9 @@ namespace {
 using nlohmann::json;
 
 json read_goldens(const std::string& name) {
-  std::ifstream file("tests/tokenizer/goldens/" + name);
-  return json::parse(file);
+  const json goldens = json::parse(read_text("tests/tokenizer/goldens/" + name));
+  EXPECT_FALSE(goldens.empty()) << name;
+  return goldens;
 }
 
 JinjaInputs short_dialog() {
@@ -66,15 +66,10 @@ TEST(Jinja, RendersRealTemplatesAsJinjaDoes) {
   const std::string folder = "../shared/tokenizers/";
   NEED_SHARED(folder);
   NEED_MODEL();
-  const auto read = [](const std::string& path) {
-    std::stringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
-  };
   const std::map<std::string, std::string> templates = {
-      {"qwen3", read(folder + "Qwen-Qwen3-0.6B.jinja")},
-      {"llama3.1", read(folder + "meta-llama-Llama-3.1-8B-Instruct.jinja")},
-      {"mistral", read(folder + "mistralai-Mistral-Nemo-Instruct-2407.jinja")},
+      {"qwen3", read_text(folder + "Qwen-Qwen3-0.6B.jinja")},
+      {"llama3.1", read_text(folder + "meta-llama-Llama-3.1-8B-Instruct.jinja")},
+      {"mistral", read_text(folder + "mistralai-Mistral-Nemo-Instruct-2407.jinja")},
       {"smollm2", load_tokenizer(test::kDefaultModel).chat_template}};
   for (json golden : read_goldens("dialogs.json")) {
     JinjaInputs inputs;
@@ -96,7 +91,7 @@ TEST(Jinja, RendersRealTemplatesAsJinjaDoes) {
   }
 }
 
-TEST(Jinja, SaysWhatItDoesNotUnderstand) {
+TEST(Jinja, UnsupportedSyntaxIsNamed) {
   EXPECT_EQ(trouble("a\n{{ messages | tojson }}"), "line 2: the filter \"tojson\" is not supported");
   EXPECT_EQ(trouble("{% if missing %}{{ messages | tojson }}{% endif %}x"), "rendered: x")
       << "what is not reached does not matter";
@@ -119,7 +114,7 @@ TEST(Jinja, SaysWhatItDoesNotUnderstand) {
   EXPECT_EQ(trouble("\xFF"), "it is not UTF-8");
 }
 
-TEST(Jinja, RefusesWhatIsNoTemplate) {
+TEST(Jinja, MalformedTemplatesAreRefused) {
   for (const char* text : {"{{",
                            "{% if true %}",
                            "{% endif %}",

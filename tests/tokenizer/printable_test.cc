@@ -51,7 +51,7 @@ TEST(Printable, WhateverTheBytesTheResultIsCleanText) {
     EXPECT_EQ(printable_text(text), text);
     EXPECT_EQ(printable_line(line), line);
     EXPECT_EQ(line.find_first_of("\n\t\x1b\x7f"), std::string::npos);
-    const std::string json = nlohmann::json(replace_invalid(bytes)).dump(), shown = printable_json(json);
+    const std::string json = nlohmann::json(valid_utf8(bytes)).dump(), shown = printable_json(json);
     EXPECT_EQ(nlohmann::json::parse(shown), nlohmann::json::parse(json));
     EXPECT_EQ(printable_line(shown), shown);
   }

@@ -1,13 +1,13 @@
 // Ids that the reference tokenizers give, written by tools/make_tokenizer_goldens.py, and the vocabulary
 // checks that come with the GGUF files.
 #include <filesystem>
-#include <fstream>
 #include <gtest/gtest.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "io/model/model_files.h"
+#include "tests/files.h"
 #include "tests/skip.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 
@@ -26,13 +26,6 @@ const std::map<std::string, std::string> files = {
     {"llama2", shared + "llama2/tokenizer.model"},
     {"mistral-v1", shared + "mistral-v1"},
 };
-
-std::string read_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 class ReferenceIds : public ::testing::TestWithParam<std::string> {};
 
@@ -63,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Models, ReferenceIds,
 
 class GgufChecks : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(GgufChecks, Pass) {
+TEST_P(GgufChecks, EqualTheExpectedIds) {
   const std::string path = shared + "checks/ggml-vocab-" + GetParam() + ".gguf";
   NEED_SHARED(path);
   const LoadedTokenizer loaded = load_tokenizer(path);
@@ -93,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(Files, GgufChecks, ::testing::Values("gpt-2", "llama-sp
                            return name;
                          });
 
-TEST(DefaultModel, SpecialTokens) {
+TEST(DefaultModel, FindsItsSpecialTokens) {
   NEED_MODEL();
   const LoadedTokenizer loaded = load_tokenizer(files.at("smollm2"));
   const Tokenizer& t = *loaded.tokenizer;
@@ -111,7 +104,7 @@ TEST(DefaultModel, SpecialTokens) {
   EXPECT_EQ(t.decode(ids_of(t, "a\x04z")), "az");
 }
 
-TEST(Llama3Ranks, SpecialTokens) {
+TEST(Llama3Ranks, HaveTheirSpecialTokens) {
   NEED_SHARED(files.at("llama3"));
   const LoadedTokenizer loaded = load_tokenizer(files.at("llama3"));
   const Tokenizer& t = *loaded.tokenizer;

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "core/base/error.h"
-#include "core/tokenizer/sentencepiece_model.h"
+#include "core/tokenizer/read_tokenizer.h"
 #include "io/base/mapped_file.h"
 #include "tests/skip.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Engines, ::testing::Values("llama2", "mistral-v
 TEST(SentencePiece, RefusesOtherBytes) {
   EXPECT_THROW(read_sentencepiece("", "empty"), Error);
   EXPECT_THROW(read_sentencepiece("\x0a\x05hello", "short"), Error);
-  EXPECT_FALSE(sentencepiece_facts(std::string(64, '\xFF')).readable);
+  EXPECT_FALSE(looks_like_sentencepiece(std::string(64, '\xFF')));
 }
 
 }  // namespace

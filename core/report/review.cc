@@ -1,0 +1,157 @@
+#include "core/report/review.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <tuple>
+
+#include "core/base/random_stream.h"
+#include "core/report/review_page.h"
+#include "core/report/svg_plot.h"
+#include "core/task/find_text.h"
+#include "core/text/printable.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::string_view kReviewBody = R"html(<main>
+<header><h1>Review of <span id="run"></span></h1><span id="progress" role="status"></span></header>
+<progress id="bar" value="0"></progress>
+<p class="soft" id="tally" role="status"></p>
+<p class="soft" id="bias" hidden>These are the values that the model was least sure of. The precision of the whole run is likely higher.</p>
+<p class="soft" id="storage" hidden>This browser does not keep your verdicts. Download them before you close the page.</p>
+<section><p class="soft" id="where"></p><h2 id="attribute"></h2><p class="soft" id="about"></p>
+<p id="value"></p><p class="soft" id="facts"></p><p id="verdict" role="status"></p>
+<div id="editor" hidden><p class="soft" id="hint"></p><div id="slot"></div><p id="error" role="alert"></p>
+<div class="buttons"><button id="save">Save <kbd>Enter</kbd></button><button id="cancel">Cancel <kbd>Esc</kbd></button></div></div>
+<div id="document" tabindex="0" role="region" aria-label="Document"></div></section>
+<p id="done" hidden>Every value has a verdict. Download the gold file.</p>
+<div class="buttons"><button id="right">Right <kbd>y</kbd></button><button id="wrong">Wrong <kbd>n</kbd></button>
+<button id="edit">Edit <kbd>e</kbd></button><button id="undo">Undo <kbd>u</kbd></button>
+<button id="back" aria-label="Previous value">←</button><button id="next" aria-label="Next value">→</button>
+<button id="download">Download gold.jsonl</button></div>
+</main>)html";
+
+std::string_view type_word(ValueType type) {
+  if (type == ValueType::number || type == ValueType::integer) return "number";
+  if (type == ValueType::boolean || type == ValueType::enumeration) return "enum";
+  return type == ValueType::list ? "list" : "text";
+}
+
+std::string dumped(const ordered_json& value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+/// JSON of the same value that no HTML parser takes for the end of its block, and in which no character hides
+/// from who looks at the source.
+std::string inside_script(const ordered_json& value) {
+  std::string out;
+  for (const char c : printable_json(dumped(value)))
+    if (c == '<' || c == '>' || c == '&')
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else
+      out += c;
+  return out;
+}
+
+/// Where the value stands: as its row says, else by the search that a row would have been written with.
+void add_marks(const RowAnswer& answer, const ordered_json& value, const Record& record, ordered_json& out) {
+  const auto spans = answer.spans ? *answer.spans : spans_of(record, answer.value);
+  const auto columns = columns_of(record);
+  ordered_json &marks = out["marks"] = ordered_json::array(), &absent = out["absent"] = ordered_json::array();
+  for (size_t i = 0; i < spans.size() && i < value.size(); ++i) {
+    const ordered_json& part = value.is_array() ? value[i] : value;
+    if (!spans[i]) absent.push_back(part.is_string() ? part : ordered_json(dumped(part)));
+    for (size_t c = 0; spans[i] && c < columns.size(); ++c)
+      if (columns[c].name == spans[i]->column)
+        marks.push_back({{"column", c}, {"start", spans[i]->start}, {"end", spans[i]->end}});
+  }
+}
+
+ordered_json item_json(const ReviewItem& item, const Record& record) {
+  const auto value = std::visit([](const auto& held) { return ordered_json(held); }, item.answer.value);
+  const std::optional<double> sure = sureness(item.answer);
+  ordered_json out{{"record", item.record},
+                   {"attribute", item.attribute.name},
+                   {"description", item.attribute.description},
+                   {"type", type_word(item.attribute.type)},
+                   {"options", item.attribute.options},
+                   {"unit", item.attribute.unit},
+                   {"value", dumped(value)},
+                   {"note", item.answer.note},
+                   {"sureIs", item.answer.confidence ? "confidence" : "probability"},
+                   {"sure", sure && std::isfinite(*sure) ? ordered_json(*sure) : ordered_json()}};
+  add_marks(item.answer, value, record, out);
+  return out;
+}
+
+ordered_json record_json(const Record& record) {
+  ordered_json columns = ordered_json::array();
+  for (const ColumnText& column : columns_of(record))
+    columns.push_back(ordered_json::array({column.name, column.text}));
+  return {{"id", dumped(record.id)}, {"category", record.category}, {"columns", std::move(columns)}};
+}
+
+}  // namespace
+
+std::optional<double> sureness(const RowAnswer& answer) {
+  if (answer.confidence) return *answer.confidence;
+  if (answer.logprob) return std::exp(*answer.logprob);
+  return std::nullopt;
+}
+
+bool ReviewSample::Candidate::operator<(const Candidate& other) const {
+  return std::tie(sure, lot, value.row) < std::tie(other.sure, other.lot, other.value.row);
+}
+
+void ReviewSample::add(const std::string& id, ReviewValue value) {
+  if (count_ == 0) return;
+  auto& heap = strata_[{value.category, value.attribute}];
+  const std::optional<double> sure = sureness(value.answer);
+  by_sureness_ = by_sureness_ || sure.has_value();
+  const uint64_t lot = mix(mix(seed_, hash_text(id)), hash_text(value.attribute));
+  // What is not a number says nothing good about its value.
+  heap.push_back({std::isnan(sure.value_or(1)) ? 0 : sure.value_or(1), lot, std::move(value)});
+  std::push_heap(heap.begin(), heap.end());
+  if (heap.size() <= count_) return;
+  std::pop_heap(heap.begin(), heap.end());
+  heap.pop_back();
+}
+
+std::vector<ReviewValue> ReviewSample::take() && {
+  std::vector<std::pair<uint64_t, std::vector<Candidate>*>> turns;
+  for (auto& [name, heap] : strata_) {
+    std::sort_heap(heap.begin(), heap.end());
+    turns.emplace_back(mix(mix(seed_, hash_text(name.first)), hash_text(name.second)), &heap);
+  }
+  std::stable_sort(turns.begin(), turns.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<ReviewValue> chosen;
+  for (size_t round = 0; chosen.size() < count_; ++round) {
+    const size_t before = chosen.size();
+    for (auto& [lot, heap] : turns)
+      if (round < heap->size() && chosen.size() < count_) chosen.push_back(std::move((*heap)[round].value));
+    if (chosen.size() == before) break;
+  }
+  return chosen;
+}
+
+std::string review_html(const Review& review, std::string_view script_sha256, std::string_view style_sha256) {
+  ordered_json data{{"run", review.run}, {"key", review.key}, {"leastSure", review.least_sure}};
+  for (const Record& record : review.records) data["records"].push_back(record_json(record));
+  for (const ReviewItem& item : review.items)
+    data["items"].push_back(item_json(item, review.records[item.record]));
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-{}'; "
+      "style-src 'sha256-{}'; base-uri 'none'; form-action 'none'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<title>sheaf review: {}</title>\n<style>{}</style></head>\n<body>\n{}\n"
+      "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}</script>\n</body></html>\n",
+      script_sha256, style_sha256, escaped(printable_line(review.run)), kReviewStyle, kReviewBody,
+      inside_script(data), kReviewScript);
+}
+
+}  // namespace sheaf

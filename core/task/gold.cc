@@ -1,0 +1,138 @@
+#include "core/task/gold.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/base/random_stream.h"
+#include "core/task/find_text.h"
+#include "core/task/value.h"
+#include "core/text/spelling.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kNamed = 3, kLongestShown = 60;
+
+bool is_empty(const json& gold) {
+  return gold.is_null() || (gold.is_string() && gold.get_ref<const std::string&>().empty());
+}
+
+bool is_absent(const json& gold) {
+  return is_empty(gold) || gold == "n/a";
+}
+
+json as_list(const json& gold) {
+  return gold.is_array() ? gold : json::array({gold});
+}
+
+std::string literal(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string list_literal(const json& gold) {
+  std::string out = "[";
+  for (const json& part : gold) out += (out.size() > 1 ? ", " : "") + literal(gold_text(part));
+  return out + "]";
+}
+
+/// Where the document holds the text on one line, without the blanks around it.
+std::optional<TextPlace> find_span(const Record& record, std::string_view text) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
+  const size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  text = text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+  if (std::ranges::any_of(text, is_control)) return std::nullopt;
+  return find_text(record, text);
+}
+
+}  // namespace
+
+std::string gold_text(const json& gold) {
+  return gold.is_string() ? gold.get<std::string>() : gold.dump();
+}
+
+std::optional<std::string> write_value(const Attribute& attribute, const json& gold) {
+  if (gold.is_object()) return std::nullopt;
+  json list = as_list(gold);
+  if (attribute.type == ValueType::list)
+    list.erase(std::remove_if(list.begin(), list.end(), is_empty), list.end());
+  if (list.empty()) return "null";
+  const bool an_option =
+      list.front().is_string() &&
+      std::ranges::find(attribute.options, list.front().get<std::string>()) != attribute.options.end();
+  if (is_absent(list.front()) && !an_option) return "null";
+  if (attribute.type == ValueType::list) return list_literal(list);
+  const std::string text = gold_text(list.front());
+  if (attribute.type == ValueType::text || attribute.type == ValueType::span) return literal(text);
+  const RowAnswer read = read_text_value(attribute, text);
+  if (std::holds_alternative<std::nullptr_t>(read.value)) return std::nullopt;
+  return std::visit([](const auto& value) { return literal(json(value)); }, read.value);
+}
+
+int64_t bind_gold(const Category& category, const Record& record, json& gold) {
+  int64_t erased = 0;
+  for (const Attribute& attribute : category.attributes) {
+    const auto value = gold.find(attribute.name);
+    if (attribute.type != ValueType::span || value == gold.end()) continue;
+    const json list = as_list(*value);
+    if (list.empty() || is_absent(list.front())) continue;
+    if (const auto place = find_span(record, gold_text(list.front()))) {
+      *value = record.document.substr(place->begin, place->end - place->begin);
+    } else {
+      gold.erase(value);
+      ++erased;
+    }
+  }
+  return erased;
+}
+
+void UnknownNames::add(const Category& category, const json& gold) {
+  std::vector<std::string> names;
+  for (const Attribute& attribute : category.attributes) names.push_back(attribute.name);
+  for (const auto& [name, value] : gold.items()) {
+    if (std::ranges::find(names, name) != names.end()) continue;
+    ++values_;
+    std::string shown = fmt::format("\"{}\" of {}", shorten_text(name, kLongestShown), category.name);
+    if (const std::string meant = nearest_spelling(name, names); !meant.empty())
+      shown += fmt::format(" (did you mean \"{}\"?)", meant);
+    if (std::ranges::find(first_, shown) != first_.end()) continue;
+    if (first_.size() < kNamed)
+      first_.push_back(std::move(shown));
+    else
+      more_ = true;
+  }
+}
+
+std::string UnknownNames::notice(const std::string& path) const {
+  if (values_ == 0) return {};
+  return fmt::format("{}: {} left out, because the category in the schema has no such attribute: {}{}", path,
+                     counted(values_, "gold value"), fmt::join(first_, ", "), more_ ? ", …" : "");
+}
+
+const std::vector<Example>& Examples::of(std::string_view category) const {
+  static const std::vector<Example> none;
+  const auto found = by_category.find(category);
+  return found == by_category.end() ? none : found->second;
+}
+
+void ExampleChoice::add(const std::string& category, Example example) {
+  if (most_ <= 0) return;
+  auto& chosen = chosen_[category];
+  Rank rank{mix(seed_, hash_text(example.document)), std::move(example.document)};
+  const auto [place, added] = chosen.try_emplace(std::move(rank), example.gold);
+  // Of two that say different things of one document, always the same one counts.
+  if (!added && example.gold < place->second) place->second = std::move(example.gold);
+  if (std::ssize(chosen) > most_) chosen.erase(std::prev(chosen.end()));
+}
+
+std::map<std::string, std::vector<Example>, std::less<>> ExampleChoice::take() {
+  std::map<std::string, std::vector<Example>, std::less<>> taken;
+  for (auto& [category, chosen] : chosen_)
+    for (auto& [rank, gold] : chosen) taken[category].push_back({rank.second, std::move(gold)});
+  chosen_.clear();
+  return taken;
+}
+
+}  // namespace sheaf

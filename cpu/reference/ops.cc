@@ -1,0 +1,86 @@
+#include "cpu/reference/ops.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+namespace sheaf::reference {
+
+Linear read_linear(const Matrix& weight, const Matrix& bias) {
+  Linear linear;
+  linear.inputs = weight.cols;
+  linear.outputs = weight.rows;
+  linear.weight.resize(static_cast<size_t>(weight.rows * weight.cols));
+  std::vector<float> row(static_cast<size_t>(weight.cols));
+  for (int64_t n = 0; n < weight.rows; ++n) {
+    weight.read(n, 1, row.data());
+    for (int64_t k = 0; k < weight.cols; ++k)
+      linear.weight[static_cast<size_t>(k * weight.rows + n)] = row[static_cast<size_t>(k)];
+  }
+  if (!bias.empty()) linear.bias = bias.read_all();
+  return linear;
+}
+
+void apply(const Linear& linear, std::span<const float> x, std::span<float> y) {
+  const auto outputs = static_cast<size_t>(linear.outputs);
+  std::fill(y.begin(), y.end(), 0.0f);
+  for (size_t k = 0; k < static_cast<size_t>(linear.inputs); ++k) {
+    const float* weight = linear.weight.data() + k * outputs;
+    for (size_t n = 0; n < outputs; ++n) y[n] += x[k] * weight[n];
+  }
+  for (size_t n = 0; n < linear.bias.size(); ++n) y[n] += linear.bias[n];
+}
+
+void rms_norm(std::span<const float> x, std::span<const float> weight, float eps, std::span<float> out) {
+  float squares = 0;
+  for (const float value : x) squares += value * value;
+  // Squares that overflow would leave zeros, which look like any other numbers.
+  const float scale = std::isfinite(squares) ? 1.0f / std::sqrt(squares / static_cast<float>(x.size()) + eps)
+                                             : std::numeric_limits<float>::quiet_NaN();
+  for (size_t i = 0; i < x.size(); ++i) out[i] = x[i] * scale * weight[i];
+}
+
+void rotate(const ModelConfig& config, int32_t position, std::span<float> heads) {
+  const auto head_dim = static_cast<size_t>(config.head_dim);
+  const auto half = static_cast<size_t>(config.rotary_dim / 2);
+  for (size_t i = 0; i < half; ++i) {
+    const auto [cosine, sine] = rope_angle(config, position, static_cast<int32_t>(i));
+    for (size_t head = 0; head < heads.size(); head += head_dim) {
+      const float first = heads[head + i];
+      const float second = heads[head + i + half];
+      heads[head + i] = first * cosine - second * sine;
+      heads[head + i + half] = second * cosine + first * sine;
+    }
+  }
+}
+
+void attend(std::span<const float> query, const float* keys, const float* values, int64_t stride,
+            std::span<const int64_t> slots, std::span<float> out) {
+  std::fill(out.begin(), out.end(), 0.0f);
+  if (slots.empty()) return;
+  const float scale = 1.0f / std::sqrt(static_cast<float>(query.size()));
+  std::vector<float> scores(slots.size());
+  for (size_t j = 0; j < slots.size(); ++j) {
+    const float* key = keys + slots[j] * stride;
+    float dot = 0;
+    for (size_t i = 0; i < query.size(); ++i) dot += query[i] * key[i];
+    scores[j] = dot * scale;
+  }
+  const float top = *std::max_element(scores.begin(), scores.end());
+  float sum = 0;
+  for (float& score : scores) {
+    score = std::exp(score - top);
+    sum += score;
+  }
+  for (size_t j = 0; j < slots.size(); ++j) {
+    const float* value = values + slots[j] * stride;
+    for (size_t i = 0; i < out.size(); ++i) out[i] += scores[j] * value[i];
+  }
+  for (float& value : out) value /= sum;
+}
+
+void gated_silu(std::span<const float> gate, std::span<const float> up, std::span<float> out) {
+  for (size_t i = 0; i < out.size(); ++i) out[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
+}
+
+}  // namespace sheaf::reference

@@ -1,0 +1,71 @@
+#pragma once
+
+#include "core/engine/engine.h"
+#include "core/model/model.h"
+#include "core/plan/planner.h"
+#include "core/tokenizer/chat_template.h"
+#include "io/base/scratch_file.h"
+
+namespace sheaf {
+
+/// The chat template that a job asks for: by name, in a file, or the one that fits the model. `jinja` is the
+/// model's own.
+ChatChoice choose_chat(const Job::ModelPart& model, std::string_view jinja, const Tokenizer& tokenizer);
+
+/// Everything a job needs laid out: model, tokenizer, task. Made once per command.
+class OpenedJob {
+ public:
+  explicit OpenedJob(Job job);
+
+  const Job& job() const { return job_; }
+  const Model& model() const { return model_; }
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  const Schema& schema() const { return schema_; }
+  const ChatTemplate& chat() const { return chat_; }
+  const Examples& examples() const { return examples_; }
+  bool on_gpu() const { return !devices_.empty(); }
+  size_t engines() const;  ///< engines of the job, one for each device
+  int threads() const;     ///< CPU threads of all engines together
+  const StopRules& stop_rules();
+  /// What the user should know of how it was laid out.
+  const std::vector<std::string>& notices() const { return notices_; }
+
+  /// Takes in standard input where that is the corpus; to be called before corpus(). False when interrupted.
+  bool take_input();
+  std::unique_ptr<Corpus> corpus() const;
+  std::vector<std::unique_ptr<Backend>> backends() const;  ///< one for each engine
+  /// A backend of the draft for each engine; none where the job speculates without one.
+  std::vector<std::unique_ptr<Backend>> draft_backends();
+  Footprint footprint() const;
+  /// The task as `job` words it: this job, or a variant of it.
+  std::unique_ptr<Task> task(const Job& job) const;
+  /// To be called once the draft of the same engine has its memory, of which a GPU then has less.
+  EngineOptions engine_options(const Backend& backend, size_t engine = 0) const;
+  DraftOptions draft_options(const Backend& draft, size_t engine) const;
+  PlanLimits limits(std::vector<Engine*> engines) const;
+  /// For a command that decodes no answers; to be called before task().
+  void free_answers() { free_spans(schema_); }
+
+  double open_seconds() const { return open_seconds_; }
+
+ private:
+  void open_files();
+  void open_draft();
+  std::vector<std::unique_ptr<Backend>> backends_of(const Model& model, Precision on_cpu) const;
+  int64_t pool_bytes(size_t engine) const;
+
+  Job job_;
+  std::vector<int> devices_;  ///< of CUDA, one for each engine; empty: the CPU
+  double open_seconds_ = 0;
+  std::vector<std::string> notices_;
+  Model model_;
+  Model draft_;  ///< empty where it is not asked for
+  std::unique_ptr<Tokenizer> tokenizer_;
+  ChatTemplate chat_;
+  Schema schema_;
+  Examples examples_;
+  std::unique_ptr<StopRules> stop_rules_;
+  std::unique_ptr<ScratchFile> standard_input_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,162 @@
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/token.h"
+#include "core/model/model.h"
+
+namespace sheaf::test {
+
+/// The transformer in fp64 with a dense mask, every token computed from scratch at every call: what the
+/// graph, the pages and the tiles must amount to. Written apart from the backends to check them.
+class DenseModel {
+ public:
+  using Row = std::vector<double>;
+
+  explicit DenseModel(const Model& model)
+      : config_(model.config),
+        embedding_(read(model.embedding)),
+        final_norm_(read(model.final_norm)),
+        output_(read(model.output)) {
+    for (const LayerWeights& layer : model.layers)
+      layers_.push_back({read(layer.attention_norm), read(layer.mlp_norm), read(layer.q_norm),
+                         read(layer.k_norm), read(layer.q), read(layer.k), read(layer.v), read(layer.o),
+                         read(layer.q_bias), read(layer.k_bias), read(layer.v_bias), read(layer.gate),
+                         read(layer.up), read(layer.down)});
+  }
+
+  /// Logits of every token, [tokens][vocab]. `mask`: [tokens × tokens], whether a token sees another.
+  std::vector<Row> run(const Tokens& tokens, const std::vector<int32_t>& positions,
+                       const std::vector<uint8_t>& mask) const {
+    std::vector<Row> x;
+    for (const TokenId token : tokens) {
+      const auto first = embedding_.begin() + static_cast<ptrdiff_t>(token) * config_.hidden;
+      x.emplace_back(first, first + config_.hidden);
+    }
+    for (const Layer& layer : layers_) run_layer(layer, positions, mask, x);
+    for (Row& row : x) row = multiply(output_, norm(row, final_norm_, row.size()));
+    return x;
+  }
+
+  /// Logits of the token after `tokens`, where each sees the tokens before it.
+  Row run_causal(const Tokens& tokens) const {
+    const size_t n = tokens.size();
+    std::vector<int32_t> positions(n);
+    std::vector<uint8_t> mask(n * n);
+    for (size_t i = 0; i < n; ++i) {
+      positions[i] = static_cast<int32_t>(i);
+      for (size_t j = 0; j <= i; ++j) mask[i * n + j] = 1;
+    }
+    return run(tokens, positions, mask).back();
+  }
+
+ private:
+  struct Layer {
+    Row attention_norm, mlp_norm, q_norm, k_norm, q, k, v, o, q_bias, k_bias, v_bias, gate, up, down;
+  };
+
+  static Row read(const Matrix& matrix) {
+    if (matrix.empty()) return {};
+    const std::vector<float> values = matrix.read_all();
+    return {values.begin(), values.end()};
+  }
+
+  /// `bias`: empty for none.
+  static Row multiply(const Row& weight, const Row& x, const Row& bias = {}) {
+    Row y = bias;
+    y.resize(weight.size() / x.size());
+    const double* w = weight.data();
+    for (double& sum : y)
+      for (const double value : x) sum += *w++ * value;
+    return y;
+  }
+
+  /// Norms every stretch of `size` values.
+  Row norm(Row x, const Row& weight, size_t size) const {
+    for (size_t first = 0; first < x.size(); first += size) {
+      double squares = 0;
+      for (size_t i = 0; i < size; ++i) squares += x[first + i] * x[first + i];
+      const double scale =
+          1 / std::sqrt(squares / static_cast<double>(size) + static_cast<double>(config_.norm_eps));
+      for (size_t i = 0; i < size; ++i) x[first + i] *= scale * weight[i];
+    }
+    return x;
+  }
+
+  Row norm_heads(const Row& heads, const Row& weight) const {
+    if (config_.qk_norm == QkNorm::none) return heads;
+    const bool whole = config_.qk_norm == QkNorm::whole;
+    return norm(heads, weight, whole ? heads.size() : static_cast<size_t>(config_.head_dim));
+  }
+
+  Row rotate(Row heads, int32_t position) const {
+    const auto half = static_cast<size_t>(config_.rotary_dim / 2);
+    for (size_t i = 0; i < half; ++i) {
+      const double angle = position * static_cast<double>(config_.rope_freqs[i]);
+      const double scale = static_cast<double>(config_.rope_scale);
+      const double cosine = std::cos(angle) * scale, sine = std::sin(angle) * scale;
+      for (size_t head = 0; head < heads.size(); head += static_cast<size_t>(config_.head_dim)) {
+        const double first = heads[head + i], second = heads[head + i + half];
+        heads[head + i] = first * cosine - second * sine;
+        heads[head + i + half] = second * cosine + first * sine;
+      }
+    }
+    return heads;
+  }
+
+  void run_layer(const Layer& layer, const std::vector<int32_t>& positions, const std::vector<uint8_t>& mask,
+                 std::vector<Row>& x) const {
+    const size_t rows = x.size();
+    std::vector<Row> queries(rows), keys(rows), values(rows);
+    for (size_t a = 0; a < rows; ++a) {
+      const Row in = config_.post_norm ? x[a] : norm(x[a], layer.attention_norm, x[a].size());
+      queries[a] = rotate(norm_heads(multiply(layer.q, in, layer.q_bias), layer.q_norm), positions[a]);
+      keys[a] = rotate(norm_heads(multiply(layer.k, in, layer.k_bias), layer.k_norm), positions[a]);
+      values[a] = multiply(layer.v, in, layer.v_bias);
+    }
+    for (size_t a = 0; a < rows; ++a) {
+      add(x[a], multiply(layer.o, attend(queries[a], keys, values, &mask[a * rows])), layer.attention_norm);
+      const Row in = config_.post_norm ? x[a] : norm(x[a], layer.mlp_norm, x[a].size());
+      Row gate = multiply(layer.gate, in);
+      const Row up = multiply(layer.up, in);
+      for (size_t i = 0; i < gate.size(); ++i) gate[i] = gate[i] / (1 + std::exp(-gate[i])) * up[i];
+      add(x[a], multiply(layer.down, gate), layer.mlp_norm);
+    }
+  }
+
+  Row attend(const Row& query, const std::vector<Row>& keys, const std::vector<Row>& values,
+             const uint8_t* sees) const {
+    const auto head_dim = static_cast<size_t>(config_.head_dim);
+    const auto group = static_cast<size_t>(config_.heads / config_.kv_heads);
+    Row mixed(query.size());
+    for (size_t head = 0; head < static_cast<size_t>(config_.heads); ++head) {
+      const double* q = &query[head * head_dim];
+      const size_t kv = head / group * head_dim;
+      Row weights(keys.size());
+      double sum = 0;
+      for (size_t b = 0; b < keys.size(); ++b) {
+        if (!sees[b]) continue;
+        double dot = 0;
+        for (size_t d = 0; d < head_dim; ++d) dot += q[d] * keys[b][kv + d];
+        weights[b] = std::exp(dot / std::sqrt(static_cast<double>(head_dim)));
+        sum += weights[b];
+      }
+      for (size_t b = 0; b < keys.size(); ++b)
+        for (size_t d = 0; sees[b] && d < head_dim; ++d)
+          mixed[head * head_dim + d] += weights[b] / sum * values[b][kv + d];
+    }
+    return mixed;
+  }
+
+  void add(Row& x, Row y, const Row& weight) const {
+    if (config_.post_norm) y = norm(y, weight, y.size());
+    for (size_t i = 0; i < x.size(); ++i) x[i] += y[i];
+  }
+
+  const ModelConfig config_;
+  const Row embedding_, final_norm_, output_;
+  std::vector<Layer> layers_;
+};
+
+}  // namespace sheaf::test
