@@ -37,15 +37,15 @@ void build_prefix(std::span<const RecordParts> records, std::vector<Stack>& out)
 /// One prompt: instruction ← document ← question. `ippd`, `parallel-prompting`, `hpd` with independent
 /// values.
 void build_tree(std::span<const RecordParts> records, std::vector<Stack>& out);
-/// The same with documents that see each other.
+/// One prompt as build_tree makes it, whose documents see each other.
 void build_joint_tree(std::span<const RecordParts> records, std::vector<Stack>& out);
 /// `hpd` with positional values, as in the paper: keys in one chain with gaps of K_max positions that values
 /// fill, each document's chain on its own or, when `joint`, all documents in one chain.
 void build_positional(std::span<const RecordParts> records, bool joint, std::vector<Stack>& out);
 
 /// One stack per question: a chain instruction ← document ← question for each document, and one
-/// without any, the amateur; all decode one answer together. `shared`: equal documents of other stacks are
-/// the same ones. `pced`.
+/// without any, the amateur; all decode one answer together. `shared`: stacks with equal documents compute
+/// them once. `pced`.
 void build_pced(std::span<const RecordParts> records, const Job::Method& method, bool shared,
                 std::vector<Stack>& out);
 

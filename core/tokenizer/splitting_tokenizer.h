@@ -29,8 +29,8 @@ class AddedTokens {
   /// Makes them ready for find(); call it after the last add().
   void link() { contents_.link(); }
 
-  /// Appends the tokens found in text[begin, end), left to right and disjoint; stripping may reach outside
-  /// that range. Where `special` is false, special tokens are passed over.
+  /// Appends the tokens found in text[begin, end), left to right and disjoint. Stripping may remove
+  /// blanks before `begin` and after `end`. Where `special` is false, special tokens are passed over.
   void find(std::string_view text, size_t begin, size_t end, bool special,
             std::vector<SpecialSpan>& out) const;
 

@@ -13,8 +13,8 @@ using nlohmann::ordered_json;  // keys in the order in which they are written
 template <class Json = nlohmann::json>
 Json parse_record(std::string_view text, const JsonLimits& limits);
 
-/// A record that is an object, of which only the values of the top-level keys that `keep` picks are built, so
-/// that a line costs no more memory than what is wanted of it. Throws a BadText.
+/// A record that is an object. Only the values of the top-level keys that `keep` picks are built, which saves
+/// the memory of all others. Throws a BadText.
 nlohmann::json parse_json_line(std::string_view line, std::function<bool(const std::string&)> keep = {});
 
 /// Parses untrusted JSON: refuses text that is not JSON, nests deeper than `depth` or says a key twice.

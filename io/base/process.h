@@ -31,8 +31,8 @@ struct ProcessUse {
 
 ProcessUse process_use();
 
-/// Others work on the machine: they took a processor from one of the threads so often between two moments
-/// that what it took says little about the machine.
+/// Whether other programs took processors from the threads so often between two moments that the time in
+/// between says little about the machine.
 bool disturbed(const ProcessUse& before, const ProcessUse& after, double seconds, int threads);
 
 /// Seconds since the operating system started this process, to a hundredth.

@@ -106,8 +106,8 @@ class ReadAheadFile : public arrow::io::RandomAccessFile {
     int64_t used = 0;  ///< when, by a count
   };
 
-  /// A thread that still reads while the program ends would use what Arrow has taken down by then. A store
-  /// that does not answer is not waited for.
+  /// Waits up to 2 s for reads in flight. A thread that reads while the program ends would use what Arrow has
+  /// taken down by then; a store that never answers must not hold the program.
   void end_reads() {
     const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(2);
     for (const auto& [number, block] : blocks_) {
