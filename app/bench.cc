@@ -1,3 +1,5 @@
+#include "io/jobs/bench.h"
+
 #include <fmt/ranges.h>
 
 #include "app/commands.h"
@@ -8,9 +10,6 @@
 #include "core/model/shapes.h"
 #include "io/base/named_output.h"
 #include "io/files/hardware_file.h"
-#include "io/files/profile_file.h"
-#include "io/jobs/bench_profile.h"
-#include "io/jobs/bench_workload.h"
 
 namespace sheaf {
 namespace {

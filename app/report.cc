@@ -3,7 +3,7 @@
 #include "app/commands.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
-#include "core/report/compare_reports.h"
+#include "core/report/report_html.h"
 #include "io/base/named_output.h"
 #include "io/jobs/finished_run.h"
 #include "io/run_folder/manifest.h"

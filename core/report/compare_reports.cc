@@ -1,10 +1,9 @@
-#include "core/report/compare_reports.h"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <functional>
 
 #include "core/report/report_fields.h"
+#include "core/report/report_html.h"
 #include "core/report/svg_plot.h"
 #include "core/text/format.h"
 #include "core/text/table.h"

@@ -30,4 +30,19 @@ struct RateAxes {
 /// Rows and tokens a second over time.
 std::string throughput_html(const nlohmann::ordered_json& report, const RateAxes& axes);
 
+/// One fact about several runs.
+struct ComparedFact {
+  std::string name;
+  std::vector<std::string> cells;  ///< one a run
+  std::vector<bool>
+      best;            ///< which cells are best; all false where runs cannot be ranked by it, or are equal
+  bool words = false;  ///< no numbers
+};
+
+/// Of different corpora, nothing is best.
+std::vector<ComparedFact> compare_reports(const std::vector<NamedReport>& reports);
+
+/// The facts as a table for the terminal, one column a run; the best are marked by a star.
+std::string comparison_text(const std::vector<NamedReport>& reports);
+
 }  // namespace sheaf

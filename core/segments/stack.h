@@ -1,6 +1,8 @@
 #pragma once
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/model/work.h"
 #include "core/segments/allowed_answers.h"
 
 namespace sheaf {
@@ -125,5 +127,18 @@ std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(in
 std::string stack_text(const Stack& stack,
                        const std::function<std::string(std::span<const TokenId>)>& text_of,
                        const std::function<std::string(int32_t record)>& record_name);
+
+/// Counts the work of stacks whose answers all reach their full length. Equal shared segments are counted
+/// once, as an engine computes them that never has to give one up for want of pages.
+class WorkCount {
+ public:
+  void add(const Stack& stack);
+  const Work& work() const { return work_; }
+
+ private:
+  Work work_;
+  std::map<std::vector<int64_t>, int64_t> shared_;  ///< what tells a segment from others → its serial
+  int64_t next_serial_ = 0;
+};
 
 }  // namespace sheaf

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/text/utf8.h"
+#include "io/base/line_reader.h"
 #include "io/base/mapped_file.h"
 
 namespace sheaf {
@@ -26,6 +27,20 @@ json parse_json_line(std::string_view line, std::function<bool(const std::string
   json row = parse_record(line, {.values = 1'000'000, .keep = std::move(keep)});
   if (!row.is_object()) reject("not a JSON object");
   return row;
+}
+
+void each_json_line(const std::string& path, const std::function<void(const json&, const std::string&)>& use,
+                    const std::function<bool(const std::string&)>& keep) {
+  LineReader lines(path);
+  while (const auto line = lines.next()) {
+    const std::string place = fmt::format("{}:{}", path, line->number);
+    try {
+      line->check();
+      if (!line->is_blank()) use(parse_json_line(line->text, keep), place);
+    } catch (const BadText& reason) {
+      refuse("{}: {}", place, reason.what());
+    }
+  }
 }
 
 json parse_json(std::string_view text, const std::string& source, size_t depth) {

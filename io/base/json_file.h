@@ -17,6 +17,12 @@ Json parse_record(std::string_view text, const JsonLimits& limits);
 /// the memory of all others. Throws a BadText.
 nlohmann::json parse_json_line(std::string_view line, std::function<bool(const std::string&)> keep = {});
 
+/// Calls `use` with each object of a file of JSON lines and its place, "file:3"; blank lines are passed over.
+/// Refuses a line that cannot be read, and one of which `use` throws a BadText.
+void each_json_line(const std::string& path,
+                    const std::function<void(const nlohmann::json& row, const std::string& place)>& use,
+                    const std::function<bool(const std::string&)>& keep = {});
+
 /// Parses untrusted JSON: refuses text that is not JSON, nests deeper than `depth` or says a key twice.
 /// `source` names the file in messages.
 nlohmann::json parse_json(std::string_view text, const std::string& source, size_t depth = 16);

@@ -6,7 +6,6 @@
 #include "core/task/record.h"
 #include "io/base/file_layer.h"
 #include "io/base/store.h"
-#include "io/corpus/alike_rejects.h"
 #include "io/corpus/corpus_formats.h"
 
 namespace sheaf {

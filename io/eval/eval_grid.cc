@@ -10,9 +10,9 @@
 #include "io/base/job_changes.h"
 #include "io/corpus/corpus.h"
 #include "io/datasets/dataset.h"
+#include "io/files/job_file.h"
 #include "io/files/job_fingerprint.h"
 #include "io/files/predictions.h"
-#include "io/files/schema_file.h"
 #include "io/model/model_files.h"
 #include "io/run_folder/run_folder.h"
 

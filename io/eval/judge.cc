@@ -5,8 +5,8 @@
 #include "core/base/error.h"
 #include "core/metrics/judge.h"
 #include "core/report/report.h"
+#include "io/files/job_file.h"
 #include "io/files/predictions.h"
-#include "io/files/schema_file.h"
 #include "io/jobs/run_job.h"
 
 namespace sheaf {

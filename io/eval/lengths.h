@@ -6,9 +6,7 @@
 #include <vector>
 
 #include "core/estimate/device_model.h"
-#include "core/job/job.h"
 #include "io/base/file_layer.h"
-#include "io/base/yaml_reader.h"
 #include "io/files/job_file.h"
 
 namespace sheaf {

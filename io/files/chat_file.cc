@@ -1,10 +1,8 @@
-#include "io/files/chat_file.h"
-
 #include <filesystem>
 
 #include "core/base/error.h"
 #include "core/job/words.h"
-#include "io/base/yaml_reader.h"
+#include "io/files/job_file.h"
 
 namespace sheaf {
 

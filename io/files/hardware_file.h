@@ -8,6 +8,12 @@
 
 namespace sheaf {
 
+/// A profile as JSON, one measurement a line.
+std::string profile_text(const DeviceProfile& profile);
+
+/// Reads what profile_text wrote; refuses anything else, naming the place.
+DeviceProfile read_profile(const std::string& path);
+
 /// What attention multiplies on a Hopper GPU: keys in FP8, but not in order, not those with a bias (Qwen 2),
 /// and not in very small or large heads, which are expanded first.
 KvPrecision attended_keys(const Job::Engine& engine, const ModelConfig& config);

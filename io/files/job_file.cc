@@ -10,7 +10,6 @@
 #include "io/base/file_layer.h"
 #include "io/base/foreign_files.h"
 #include "io/base/store_uri.h"
-#include "io/files/chat_file.h"
 #include "io/files/confidence_file.h"
 #include "io/files/job_keys.h"
 #include "io/files/job_paths.h"

@@ -3,6 +3,8 @@
 #include <vector>
 
 #include "core/job/job.h"
+#include "core/task/schema.h"
+#include "core/tokenizer/chat_template.h"
 #include "io/base/yaml_reader.h"
 #include "io/files/estimate_section.h"
 
@@ -45,5 +47,12 @@ void check_is_job(const std::string& path);  // not_a_job.cc
 
 /// Refuses a YAML or JSON file whose keys are of something else: an evaluation, a schema, a model's files.
 void check_is_job(const std::string& path, const YamlNode& root);
+
+/// Reads a chat template from a YAML file whose keys are the fields of ChatTemplate. Refuses, with file and
+/// line, what cannot be one.
+ChatTemplate read_chat_file(const std::string& path);
+
+/// Reads a schema file; errors carry file and line.
+Schema read_schema(const std::string& path);
 
 }  // namespace sheaf

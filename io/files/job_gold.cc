@@ -8,7 +8,7 @@
 #include "io/corpus/corpus.h"
 #include "io/corpus/describe_corpus.h"
 #include "io/datasets/readers.h"
-#include "io/files/schema_file.h"
+#include "io/files/job_file.h"
 #include "io/files/score_run.h"
 
 namespace sheaf {

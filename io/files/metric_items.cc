@@ -9,7 +9,6 @@
 #include "core/metrics/python_text.h"
 #include "core/text/utf8.h"
 #include "io/base/json_file.h"
-#include "io/base/line_reader.h"
 #include "io/base/mapped_file.h"
 
 namespace sheaf {
@@ -265,38 +264,29 @@ MetricItems join_runs(const Predictions& first, const Predictions& second, const
 
 MetricItems read_judged_items(const std::string& path) {
   MetricItems read;
-  LineReader lines(path);
-  while (const auto line = lines.next()) {
-    const std::string place = fmt::format("{}:{}", path, line->number);
-    if (!line->damage.empty()) refuse("{}: the line cannot be read: {}", place, line->damage);
-    if (line->text.find_first_not_of(" \t\r") == std::string_view::npos && !line->too_long) continue;
-    try {
-      const json row = parse_json_line(line->text, [](const std::string&) { return true; });
-      const std::string id = id_text(row.value("id", json()));
-      if (id.empty()) throw BadText("the line has no \"id\"");
-      std::map<std::string, std::string> judgements;
-      if (const json reply = row.value("reply", json()); reply.is_string()) {
-        try {
-          judgements = read_judgements(reply.get_ref<const std::string&>());
-        } catch (const BadText&) {
-          read.unknown.push_back(id);  // a model's words, not a mistake of the file
-        }
-      } else if (const json given = row.value("judgements", json()); given.is_object()) {
-        judgements = read_judgements("<result>" + given.dump());
-      } else {
-        throw BadText("the line has neither \"judgements\" {attribute: word} nor the judge's \"reply\"");
+  each_json_line(path, [&](const json& row, const std::string&) {
+    const std::string id = id_text(row.value("id", json()));
+    if (id.empty()) throw BadText("the line has no \"id\"");
+    std::map<std::string, std::string> judgements;
+    if (const json reply = row.value("reply", json()); reply.is_string()) {
+      try {
+        judgements = read_judgements(reply.get_ref<const std::string&>());
+      } catch (const BadText&) {
+        read.unknown.push_back(id);  // a model's words, not a mistake of the file
       }
-      for (const auto& [attribute, word] : judgements)
-        read.items.push_back({fmt::format("{}/{}", id, attribute),
-                              id,
-                              string_or_number(row.value("category", json())),
-                              attribute,
-                              std::vector<std::string>{word},
-                              {}});
-    } catch (const BadText& reason) {
-      refuse("{}: {}", place, reason.what());
+    } else if (const json given = row.value("judgements", json()); given.is_object()) {
+      judgements = read_judgements("<result>" + given.dump());
+    } else {
+      throw BadText("the line has neither \"judgements\" {attribute: word} nor the judge's \"reply\"");
     }
-  }
+    for (const auto& [attribute, word] : judgements)
+      read.items.push_back({fmt::format("{}/{}", id, attribute),
+                            id,
+                            string_or_number(row.value("category", json())),
+                            attribute,
+                            std::vector<std::string>{word},
+                            {}});
+  });
   if (read.items.empty())
     refuse("{}: the file has no judgements {{\"id\", \"judgements\": {{attribute: word}}}}", path);
   return read;

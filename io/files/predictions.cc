@@ -10,7 +10,6 @@
 #include "core/text/utf8.h"
 #include "io/base/globs.h"
 #include "io/base/json_file.h"
-#include "io/base/line_reader.h"
 #include "io/base/mapped_file.h"
 #include "io/base/store_uri.h"
 #include "io/base/table_file.h"
@@ -52,20 +51,13 @@ class PredictionReader {
   }
 
   void read_lines(const std::string& path) {
-    LineReader lines(path);
-    while (const auto line = lines.next()) {
-      place_ = fmt::format("{}:{}", path, line->number);
-      if (!line->damage.empty()) refuse("{}: the line cannot be read: {}", place_, line->damage);
-      if (line->too_long) refuse("{}: the line is longer than {} bytes", place_, LineReader::kLongestLine);
-      if (line->text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-      try {
-        add_row(parse_json_line(line->text, [](const std::string& key) {
-          return key != "raw" && key != "logprobs" && key != "context";
-        }));
-      } catch (const BadText& reason) {
-        refuse("{}: {}", place_, reason.what());
-      }
-    }
+    each_json_line(
+        path,
+        [&](const json& row, const std::string& place) {
+          place_ = place;
+          add_row(row);
+        },
+        [](const std::string& key) { return key != "raw" && key != "logprobs" && key != "context"; });
   }
 
   void read_table(const std::string& path) {

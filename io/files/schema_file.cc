@@ -1,5 +1,3 @@
-#include "io/files/schema_file.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -7,11 +5,10 @@
 #include <unordered_set>
 
 #include "core/base/error.h"
-#include "core/task/schema.h"
 #include "core/text/json_reader.h"
 #include "core/text/spelling.h"
 #include "io/base/mapped_file.h"
-#include "io/base/yaml_reader.h"
+#include "io/files/job_file.h"
 
 namespace sheaf {
 namespace {

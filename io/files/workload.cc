@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/base/error.h"
-#include "core/text/json_reader.h"
-#include "io/base/line_reader.h"
+#include "io/base/json_file.h"
 
 namespace sheaf {
 namespace {
@@ -17,49 +15,31 @@ class WorkloadReader {
   WorkloadReader(const std::string& path, bool slots) : path_(path), slots_(slots) {}
 
   Workload read() {
-    LineReader lines(path_);
-    while (const auto line = lines.next()) {
-      line_ = line->number;
-      if (line->too_long)
-        refuse("{}:{}: the line has more than {} MB; split the context's questions over several lines", path_,
-               line_, LineReader::kLongestLine >> 20);
-      std::string trouble;
-      const json row = read_json(line->text, {}, &trouble);
-      if (!trouble.empty()) refuse("{}:{}: {}", path_, line_, trouble);
-      if (!row.is_object()) refuse("{}:{}: this is not a JSON object", path_, line_);
-      if (line_ == 1) {
-        workload_.name = name(row);
-        instruction_ = ids(row, "instruction_ids");
-        workload_.common = static_cast<int64_t>(instruction_.size());
-      } else {
-        add_context(row);
-      }
-    }
+    bool first = true;
+    each_json_line(path_, [&](const json& row, const std::string& place) {
+      if (!std::exchange(first, false)) return add_context(row);
+      workload_.name = JsonFields(row, place).text("name", "workload");
+      instruction_ = ids(row, "instruction_ids");
+      workload_.common = static_cast<int64_t>(instruction_.size());
+    });
     if (workload_.questions == 0) refuse("{}: the workload has no questions", path_);
     return std::move(workload_);
   }
 
  private:
-  std::string name(const json& row) const {
-    const auto at = row.find("name");
-    if (at == row.end()) return "workload";
-    if (!at->is_string()) refuse("{}:{}: \"name\" must be text", path_, line_);
-    return *at;
-  }
-
   const json& member(const json& row, const char* key) const {
     const auto at = row.is_object() ? row.find(key) : row.end();
-    if (at == row.end()) refuse("{}:{}: \"{}\" is missing", path_, line_, key);
+    if (at == row.end()) reject("\"{}\" is missing", key);
     return *at;
   }
 
   Tokens ids(const json& row, const char* key) {
     const json& array = member(row, key);
     Tokens tokens;
-    if (!array.is_array()) refuse("{}:{}: \"{}\" must be a list of token ids", path_, line_, key);
+    if (!array.is_array()) reject("\"{}\" must be a list of token ids", key);
     for (const json& id : array) {
       if (!id.is_number_unsigned() || id > INT32_MAX - 1)
-        refuse("{}:{}: \"{}\" has an entry that is not a token id", path_, line_, key);
+        reject("\"{}\" has an entry that is not a token id", key);
       tokens.push_back(id.get<TokenId>());
       workload_.vocab = std::max(workload_.vocab, tokens.back() + 1);
     }
@@ -69,21 +49,20 @@ class WorkloadReader {
   /// Ids of a question or key: an answer must have something to follow.
   Tokens prompt_ids(const json& row, const char* key) {
     Tokens tokens = ids(row, key);
-    if (tokens.empty()) refuse("{}:{}: \"{}\" is empty", path_, line_, key);
+    if (tokens.empty()) reject("\"{}\" is empty", key);
     return tokens;
   }
 
   const json& list(const json& row, const char* key) const {
     const json& value = member(row, key);
-    if (!value.is_array() || value.empty())
-      refuse("{}:{}: \"{}\" must be a list with at least one entry", path_, line_, key);
+    if (!value.is_array() || value.empty()) reject("\"{}\" must be a list with at least one entry", key);
     return value;
   }
 
   int32_t length(const json& row, const char* key) const {
     const json& value = member(row, key);
     if (!value.is_number_unsigned() || value < 1 || value > 100000)
-      refuse("{}:{}: \"{}\" must be a whole number from 1 to 100000", path_, line_, key);
+      reject("\"{}\" must be a whole number from 1 to 100000", key);
     return value.get<int32_t>();
   }
 
@@ -125,7 +104,7 @@ class WorkloadReader {
 
   const std::string& path_;
   bool slots_;
-  int64_t line_ = 0, records_ = 0;
+  int64_t records_ = 0;
   Tokens instruction_;
   Workload workload_;
 };

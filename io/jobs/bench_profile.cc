@@ -1,5 +1,3 @@
-#include "io/jobs/bench_profile.h"
-
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -10,6 +8,7 @@
 #include "core/model/shapes.h"
 #include "io/base/process.h"
 #include "io/files/hardware_file.h"
+#include "io/jobs/bench.h"
 
 namespace sheaf {
 namespace {

@@ -1,5 +1,3 @@
-#include "io/jobs/bench_workload.h"
-
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -8,8 +6,9 @@
 #include "core/base/stopwatch.h"
 #include "core/methods/method.h"
 #include "core/plan/planner.h"
-#include "core/segments/work_count.h"
+#include "core/segments/stack.h"
 #include "io/base/process.h"
+#include "io/jobs/bench.h"
 
 namespace sheaf {
 namespace {

@@ -11,8 +11,7 @@
 #include "core/methods/method.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/large_buffer.h"
-#include "io/files/chat_file.h"
-#include "io/files/schema_file.h"
+#include "io/files/job_file.h"
 #ifdef SHEAF_WITH_CUDA
 #include "cuda/base/devices.h"
 #include "cuda/cuda_backend.h"

@@ -19,14 +19,13 @@
 #include "io/corpus/corpus.h"
 #include "io/files/confidence_file.h"
 #include "io/jobs/engines.h"
-#include "io/jobs/held_weights.h"
 #include "io/jobs/repeated_ids.h"
 #include "io/jobs/run_count.h"
 #include "io/jobs/run_limits.h"
 #include "io/run_folder/manifest.h"
-#include "io/run_folder/openai_line.h"
 #include "io/run_folder/output_place.h"
 #include "io/run_folder/restart.h"
+#include "io/run_folder/row_line.h"
 #include "io/run_folder/table_rows.h"
 
 namespace sheaf {

@@ -4,14 +4,21 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <fcntl.h>
 #include <fmt/ranges.h>
 #include <optional>
 #include <vector>
 
 #include "core/base/error.h"
+#include "io/files/job_fingerprint.h"
 
 namespace sheaf {
 namespace {
+
+/// A way to the file that is open, whatever its name now leads to.
+std::string path_of(const Descriptor& file) {
+  return fmt::format("/proc/self/fd/{}", file.number());
+}
 
 constexpr const char *kSlurm = "SLURM_ARRAY_TASK_ID", *kKubernetes = "JOB_COMPLETION_INDEX",
                      *kBatch = "AWS_BATCH_JOB_ARRAY_INDEX", *kPlain = "SHEAF_SHARD";
@@ -99,6 +106,32 @@ std::string scheduled_shard(int64_t shards) {
 }
 
 }  // namespace
+
+HeldWeights::HeldWeights(const Job::ModelPart& model) {
+  for (const std::string& part : {model.path, model.adapter}) {
+    if (part.empty()) continue;
+    try {
+      for (const std::string& path : find_model_files(part)) {
+        if (!path.ends_with(".gguf") && !path.ends_with(".safetensors")) continue;
+        Descriptor file = open_regular(path, O_RDONLY);
+        if (file.number() < 0) continue;
+        FileIdentity before = identify_file(path_of(file), Look::every_byte);
+        files_.push_back({path, std::move(file), std::move(before)});
+      }
+    } catch (const std::exception&) {  // loading it says what is wrong
+    }
+  }
+}
+
+void HeldWeights::check() const {
+  for (const Held& held : files_)
+    if (!held.before.is_same(identify_file(path_of(held.file), Look::every_byte)))
+      refuse(
+          "{}: the file was written over while sheaf computed with it, so the rows are of neither state; "
+          "start "
+          "again with --restart, and replace a model by renaming a new file",
+          held.path);
+}
 
 Shard choose_shard(const std::string& asked, int64_t shards, Corpus& corpus, int32_t window) {
   Shard shard;

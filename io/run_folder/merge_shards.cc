@@ -10,7 +10,7 @@
 #include "io/base/job_changes.h"
 #include "io/base/sha256.h"
 #include "io/run_folder/manifest.h"
-#include "io/run_folder/openai_line.h"
+#include "io/run_folder/row_line.h"
 
 namespace sheaf {
 namespace {

@@ -1,9 +1,12 @@
 #pragma once
+#include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "core/task/row.h"
+#include "io/base/file_layer.h"
 
 namespace sheaf {
 
@@ -12,5 +15,16 @@ std::string row_line(const Row& row);
 
 /// The row that a line tells of; nothing where row_line() did not write it.
 std::optional<Row> read_row(std::string_view line);
+
+/// The row of a request as OpenAI's batch API writes it, without its newline. Ids are made of the custom_id,
+/// so a run that is repeated has the same. `created`: in seconds since 1970.
+std::string openai_line(const Row& row, const std::string& model, int64_t created);
+
+/// Writes errors.jsonl of a run folder: a line for each reject of its rejects.jsonl, as the API has it for a
+/// request that failed.
+void write_openai_errors(FileLayer& files, const std::string& folder);
+
+/// Whether the rows of a run are such lines.
+bool writes_openai_batch(const nlohmann::ordered_json& fingerprint);
 
 }  // namespace sheaf

@@ -5,7 +5,6 @@
 #include "core/base/error.h"
 #include "io/base/job_changes.h"
 #include "io/run_folder/merge_shards.h"
-#include "io/run_folder/openai_line.h"
 #include "io/run_folder/row_line.h"
 
 namespace sheaf {

@@ -9,7 +9,7 @@
 #include "core/task/record.h"
 #include "core/task/row.h"
 #include "io/run_folder/journal.h"
-#include "io/run_folder/rows_writer.h"
+#include "io/run_folder/table_rows.h"
 
 namespace sheaf {
 

@@ -4,7 +4,6 @@
 #include "io/corpus/corpus.h"
 #include "io/files/job_file.h"
 #include "io/files/job_fingerprint.h"
-#include "io/files/schema_file.h"
 #include "io/run_folder/merge_shards.h"
 #include "io/run_folder/run_folder.h"
 #include "io/run_folder/table_rows.h"

@@ -10,7 +10,7 @@
 #include "cuda/base/devices.h"
 #include "cuda/cuda_backend.h"
 #include "io/corpus/corpus.h"
-#include "io/files/schema_file.h"
+#include "io/files/job_file.h"
 #include "io/model/model_files.h"
 #include "tests/app/compare_runs.h"
 #include "tests/cuda/need_gpu.h"

@@ -7,7 +7,7 @@
 #include "io/corpus/corpus.h"
 #include "io/datasets/gold.h"
 #include "io/datasets/needle.h"
-#include "io/files/schema_file.h"
+#include "io/files/job_file.h"
 #include "tests/datasets/samples.h"
 #include "tests/errors.h"
 

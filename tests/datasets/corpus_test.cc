@@ -4,7 +4,6 @@
 
 #include "io/datasets/convert.h"
 #include "io/files/job_file.h"
-#include "io/files/schema_file.h"
 #include "tests/datasets/samples.h"
 #include "tests/errors.h"
 

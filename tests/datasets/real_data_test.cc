@@ -8,8 +8,8 @@
 #include "io/datasets/gold.h"
 #include "io/datasets/needle.h"
 #include "io/datasets/readers.h"
+#include "io/files/job_file.h"
 #include "io/files/metric_items.h"
-#include "io/files/schema_file.h"
 #include "tests/files.h"
 #include "tests/skip.h"
 

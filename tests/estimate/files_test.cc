@@ -7,7 +7,6 @@
 #include "core/model/shapes.h"
 #include "io/files/estimate_section.h"
 #include "io/files/hardware_file.h"
-#include "io/files/profile_file.h"
 #include "tests/estimate/made_up_device.h"
 
 namespace sheaf {

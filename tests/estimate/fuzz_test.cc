@@ -3,7 +3,6 @@
 #include "tests/fuzz.h"
 
 #include "io/files/hardware_file.h"
-#include "io/files/profile_file.h"
 #include "tests/estimate/made_up_device.h"
 
 namespace sheaf {

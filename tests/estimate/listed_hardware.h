@@ -2,7 +2,7 @@
 #include "core/model/shapes.h"
 #include "io/estimate/inputs.h"
 #include "io/files/hardware_file.h"
-#include "io/jobs/bench_workload.h"
+#include "io/jobs/bench.h"
 
 namespace sheaf::test {
 

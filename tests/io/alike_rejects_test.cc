@@ -1,10 +1,9 @@
 // A damaged stretch of a corpus: counted in full, told in short, and the same wherever reading begins.
-#include "io/corpus/alike_rejects.h"
-
 #include <gtest/gtest.h>
 
 #include "core/task/record.h"
 #include "io/base/sha256.h"
+#include "io/corpus/corpus_formats.h"
 #include "io/run_folder/merge_shards.h"
 #include "io/run_folder/read_rows.h"
 #include "io/run_folder/run_folder.h"

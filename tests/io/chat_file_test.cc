@@ -1,9 +1,8 @@
-#include "io/files/chat_file.h"
-
 #include <filesystem>
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "io/files/job_file.h"
 #include "tests/errors.h"
 #include "tests/fuzz.h"
 #include "tests/rendered.h"

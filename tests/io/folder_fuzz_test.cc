@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <map>
 
-#include "core/report/compare_reports.h"
 #include "core/report/report.h"
 #include "core/report/report_html.h"
 #include "io/files/workload.h"

@@ -8,7 +8,7 @@
 
 #include "io/base/yaml_reader.h"
 #include "io/corpus/describe_corpus.h"
-#include "io/files/schema_file.h"
+#include "io/files/job_file.h"
 #include "tests/errors.h"
 #include "tests/io/corpus_records.h"
 #include "tests/io/parquet_sample.h"

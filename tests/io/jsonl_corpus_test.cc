@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "io/base/line_reader.h"
-#include "io/files/schema_file.h"
+#include "io/files/job_file.h"
 #include "tests/errors.h"
 #include "tests/files.h"
 #include "tests/io/corpus_records.h"

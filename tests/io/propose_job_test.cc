@@ -3,7 +3,6 @@
 
 #include "io/corpus/describe_corpus.h"
 #include "io/files/job_file.h"
-#include "io/files/schema_file.h"
 #include "tests/errors.h"
 #include "tests/fuzz.h"
 #include "tests/io/parquet_sample.h"

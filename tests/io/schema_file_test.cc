@@ -1,9 +1,8 @@
-#include "io/files/schema_file.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "io/corpus/corpus.h"
+#include "io/files/job_file.h"
 #include "tests/errors.h"
 #include "tests/files.h"
 

@@ -66,9 +66,9 @@ TEST(Workload, AFileThatIsNoWorkloadIsRefused) {
   const std::string head = "{\"instruction_ids\": [1]}\n";
   const std::vector<std::pair<std::string, std::string>> cases{
       {"", "has no questions"},
-      {"[]\n", ":1: this is not a JSON object"},
+      {"[]\n", ":1: not a JSON object"},
       {"{}\n", "\"instruction_ids\" is missing"},
-      {"{\"name\": 3, \"instruction_ids\": [1]}\n", "\"name\" must be text"},
+      {"{\"name\": 3, \"instruction_ids\": [1]}\n", "\"name\" is 3, a text is needed"},
       {head, "has no questions"},
       {"{\"instruction_ids\": [-1]}\n", "not a token id"},
       {head + "{\"context_ids\": [2]}\n", ":2: \"questions\" is missing"},

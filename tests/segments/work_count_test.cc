@@ -1,10 +1,9 @@
 // The work of a stack against its mask: a row attends to the keys that the mask gives it, no more.
-#include "core/segments/work_count.h"
-
 #include <gtest/gtest.h>
 #include <numeric>
 
 #include "core/methods/method.h"
+#include "core/segments/stack.h"
 #include "tests/random_parts.h"
 #include "tests/segments/mask.h"
 

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/report/compare_reports.h"
 #include "core/report/report.h"
 #include "core/report/report_html.h"
 #include "tests/task/made_up_report.h"

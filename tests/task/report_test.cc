@@ -5,7 +5,6 @@
 #include <numeric>
 #include <set>
 
-#include "core/report/compare_reports.h"
 #include "core/report/report_fields.h"
 #include "core/report/report_html.h"
 #include "core/report/svg_plot.h"

@@ -1,4 +1,4 @@
-#include "core/tokenizer/jinja_value.h"
+#include "core/tokenizer/jinja_node.h"
 
 #include <algorithm>
 #include <ranges>
