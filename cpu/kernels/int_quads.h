@@ -9,6 +9,8 @@ namespace {
 /// takes what `finish` makes of a sum.
 template <class Quads>
 struct QuadTiles {
+  using Sum = typename Quads::Sum;
+
   static constexpr int kTogether = 1;
   static constexpr int kMost[] = {0, Quads::kRows, Quads::kRows};
   static constexpr int kColumns[] = {0, 16, 8};
@@ -20,15 +22,14 @@ struct QuadTiles {
                                           const int8_t* b, int64_t chunk_stride, int64_t chunks,
                                           int64_t column, Ahead /*ahead*/, const Out& out) {
     constexpr int kQuads = kColumns[Planes] / 4;
-    typename Quads::Sum high[Rows * kQuads], low[Planes == 2 ? Rows * kQuads : 1] = {};
+    Sum high[Rows * kQuads], low[Planes == 2 ? Rows * kQuads : 1] = {};
     unroll<Rows * kQuads>([&](auto i) __attribute__((always_inline)) {
-      high[i] = typename Quads::Sum{};
-      if constexpr (Planes == 2) low[i] = typename Quads::Sum{};
+      high[i] = Sum{};
+      if constexpr (Planes == 2) low[i] = Sum{};
     });
     for (int64_t chunk = 0; chunk < chunks; ++chunk) {
       // The planes of a chunk are 16 bytes apart in a row and 256 in a panel.
-      const auto add = [&](int row_plane, int weight_plane, typename Quads::Sum * sums)
-                           __attribute__((always_inline)) {
+      const auto add = [&](int row_plane, int weight_plane, Sum* sums) __attribute__((always_inline)) {
         unroll<4>([&](auto step) __attribute__((always_inline)) {
           typename Quads::Row rows[Rows];
           unroll<Rows>([&](auto r) __attribute__((always_inline)) {

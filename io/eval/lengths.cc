@@ -12,7 +12,6 @@
 #include "core/text/json_reader.h"
 #include "io/files/hardware_file.h"
 #include "io/jobs/bench.h"
-#include "io/jobs/bench_backend.h"
 #include "io/jobs/opened_job.h"
 #include "io/model/model_config.h"
 

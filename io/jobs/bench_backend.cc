@@ -1,11 +1,10 @@
-#include "io/jobs/bench_backend.h"
-
 #include "core/base/error.h"
 #include "core/base/stopwatch.h"
 #include "core/model/shapes.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/large_buffer.h"
 #include "io/base/process.h"
+#include "io/jobs/bench.h"
 #include "io/model/model_config.h"
 #include "io/model/model_files.h"
 #ifdef SHEAF_WITH_CUDA
