@@ -1,9 +1,42 @@
 """Statements that are added to a product's text, with their attributes: what labelled titles seldom hold, so that a
 model learns to look for any attribute. extras.yaml lists the kinds and says what their fields mean."""
+import copy
 import re
 from pathlib import Path
 
 import yaml
+
+
+MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+          "December"]
+MONATE = ["Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September", "Oktober", "November",
+          "Dezember"]
+
+
+def make_date(years, pick):
+    """A date as texts write it, and as a value has it."""
+    year, month, day = pick.randint(years["first"], years["last"]), pick.randint(1, 12), pick.randint(1, 28)
+    name = MONTHS[month - 1]
+    forms = [f"{year}-{month:02}-{day:02}", f"{day} {name} {year}", f"{name} {day}, {year}", f"{day:02}.{month:02}.{year}",
+             f"{day}.{month}.{year}", f"{day} {name[:3]} {year}", f"{day}. {MONATE[month - 1]} {year}",
+             f"{year}/{month:02}/{day:02}"]
+    if day > 12:
+        forms += [f"{day}/{month:02}/{year}", f"{month:02}/{day}/{year}"]
+    return pick.choice(forms), f"{year}-{month:02}-{day:02}"
+
+
+def make_code(pattern, pick):
+    """A text that the pattern matches: of letters, digits, [A-Z], [A-G], \\d, and {2} or {1,3} behind one of them."""
+    text = ""
+    for part, low, high in re.findall(r"(\[.-.\]|\\?.)(?:\{(\d+)(?:,(\d+))?\})?", pattern):
+        for _ in range(pick.randint(int(low or 1), int(high or low or 1))):
+            if part == r"\d":
+                text += str(pick.randint(0, 9))
+            elif part.startswith("["):
+                text += chr(pick.randint(ord(part[1]), ord(part[3])))
+            else:
+                text += part[-1]
+    return text
 
 
 class Extra:
@@ -12,16 +45,26 @@ class Extra:
     def __init__(self, entry):
         self.names, self.about = entry["names"], entry["about"]
         self.number, self.values = entry.get("number"), entry.get("values", [])
-        self.titles, self.sentences = entry["titles"], entry["sentences"]
+        self.titles, self.sentences = entry.get("titles", []), entry.get("sentences", [])
         self.told, self.several = entry.get("told", {}), entry.get("list", False)
-        words = self.number["units"] if self.number else self.values
+        self.said, self.denied = entry.get("said", []), entry.get("denied", [])
+        self.date, self.codes = entry.get("date"), entry.get("code", [])
+        self.plain = bool(self.values)
+        words = self.number["units"] if self.number else self.values or self.names + self.said + self.denied
         start = r"\d\s*-?" if self.number else r"(?<!\w)"
-        self.hint = re.compile(f"{start}(?:{'|'.join(map(re.escape, words))})(?!\\w)", re.IGNORECASE)
+        hint = f"{start}(?:{'|'.join(map(re.escape, words))})(?!\\w)"
+        if self.date:
+            hint += r"|\b(?:19|20)\d\d\b"
+        self.hint = re.compile("|".join([hint, *(rf"\b{code}\b" for code in self.codes)]), re.IGNORECASE)
 
     def make(self, pick):
-        """A value as texts write it, and what it is as a number."""
+        """A value as texts write it, and what it is as a number or a date."""
+        if self.date:
+            return make_date(self.date, pick)
+        if self.codes:
+            return make_code(pick.choice(self.codes), pick), None
         if not self.number:
-            return pick.choice(self.values), None
+            return pick.choice(self.values or self.said + self.denied), None
         number = pick.randint(self.number["low"], self.number["high"])
         if pick.random() < self.number.get("decimals", 0):
             number += pick.choice([0.5, 0.5, 0.25, 0.75, 0.2, 0.8, 0.4, 0.6, 0.1, 0.9])
@@ -30,7 +73,15 @@ class Extra:
         written = f"{number:g}" if number < 1e5 else str(number)
         if number >= 1000 and pick.random() < 0.3:
             written = f"{number:,}"
+        elif number != int(number) and pick.random() < 0.15:
+            written = written.replace(".", ",")  # as most of Europe writes it
         return written + (blank + unit if unit else ""), number
+
+    def with_one_code(self, pick):
+        """The same kind, whose codes all have one pattern."""
+        one = copy.copy(self)
+        one.codes = [pick.choice(self.codes)]
+        return one
 
     def may_be_in(self, text):
         """Whether the text seems to state such a value."""
@@ -62,6 +113,17 @@ def state(text, extra, value, vague, pick):
     return insert(text, pick.choice(titles if in_title else extra.sentences).format(value), in_title, pick)
 
 
+def state_flag(text, extra, name, holds, pick):
+    """The text with a statement that says yes or no, in words or as a list of properties does."""
+    kind = pick.random()
+    if kind < 0.25:
+        mark = pick.choice(["yes", "Yes", "yes", "✓", "true", "Y"] if holds else ["no", "No", "no", "✗", "false", "N"])
+        return insert(text, f"{name}{pick.choice([': ', ': ', ' - ', ' = '])}{mark}{pick.choice(['', '.'])}", kind < 0.08, pick)
+    said = pick.choice(extra.said if holds else extra.denied)
+    in_title = len(said) < 30 and pick.random() < 0.25
+    return insert(text, said.rstrip(".") if in_title else said, in_title, pick)
+
+
 def enumerate_words(words, pick):
     if len(words) == 1 or pick.random() < 0.3:
         return ", ".join(words)
@@ -78,11 +140,20 @@ def add_extra(extra, texts, before, vague, pick):
     if pick.random() < 0.5:
         attribute["description"] = pick.choice(extra.about)
     options, kind = [], pick.random()
-    if extra.number and kind < 0.6:
-        attribute["type"] = "number"
-    elif extra.several and kind < 0.7 or not extra.number and kind < 0.05:
+    if extra.said:
+        attribute["type"] = "boolean"
+    elif extra.date:
+        attribute |= {"type": "date"} if kind < 0.75 else {}
+    elif extra.codes:
+        extra = extra.with_one_code(pick)
+        attribute |= {"type": "pattern", "pattern": extra.codes[0]} if kind < 0.7 else {}
+    elif extra.number and kind < 0.6:
+        attribute["type"] = "integer" if extra.number.get("decimals", 0) == 0 and kind < 0.3 else "number"
+    elif extra.several and kind < 0.7 or extra.plain and kind < 0.05:
         attribute["type"] = "list"
-    elif not extra.number and kind > (0.4 if extra.told else 0.75):
+    elif extra.plain and kind < 0.2:
+        attribute["type"] = "span"
+    elif extra.plain and kind > (0.4 if extra.told else 0.75):
         lower = pick.random() < 0.6
         some = set(pick.sample(extra.values, min(len(extra.values), pick.randint(3, 8))) + pick.sample(
             sorted(extra.told), min(len(extra.told), pick.randint(0, 3))))
@@ -94,6 +165,9 @@ def add_extra(extra, texts, before, vague, pick):
             golds.append(...)
         elif pick.random() > 0.65:
             golds.append(None)
+        elif extra.said:
+            golds.append(pick.random() < 0.6)
+            texts[i] = state_flag(text, extra, attribute["name"], golds[-1], pick)
         elif options:
             value = pick.choice(options)
             if value in extra.told and pick.random() < 0.6:
@@ -112,14 +186,18 @@ def add_extra(extra, texts, before, vague, pick):
                     texts[i] = state(texts[i], extra, value, vague, pick)
             golds.append(sorted(values, key=texts[i].rindex))
         else:
-            value, number = extra.make(pick)
+            value, typed = extra.make(pick)
             texts[i] = state(text, extra, value, vague, pick)
-            golds.append(number if "type" in attribute else value)
+            golds.append(typed if attribute.get("type") in ("number", "integer", "date") else value)
     return attribute, golds
 
 
 def add_noise(extra, texts, pick):
     """States in some of the texts what nobody asks for."""
     for i, text in enumerate(texts):
-        if pick.random() < 0.5:
+        if pick.random() > 0.5:
+            continue
+        if extra.said:
+            texts[i] = state_flag(text, extra, pick.choice(extra.names), pick.random() < 0.6, pick)
+        else:
             texts[i] = state(text, extra, extra.make(pick)[0], True, pick)

@@ -51,6 +51,7 @@ struct Job {
     std::string questions;          ///< ask: a list column of strings or of {id, question, options}
     std::string question;           ///< ask: a text column, for one row per question
     std::string options;            ///< ask: a list column with the choices of `question`
+    std::string locale;             ///< extract: of numbers and dates; empty: not known
     std::vector<std::string> keep;  ///< columns that the rows repeat as they are
     std::map<std::string, std::string> places;  ///< of keys: "file:line: input.id" by "input.id"
     int64_t limit = 0;                          ///< most rows to read; 0: every row
@@ -101,6 +102,7 @@ struct Job {
     KeyForm keys = KeyForm::name;                    ///< hpd
     ValueEnd value_end = ValueEnd::literal;          ///< hpd
     CutValues cut_values = CutValues::keep;          ///< extract
+    Numbers numbers = Numbers::any;                  ///< extract
     OptionChoice options = OptionChoice::likeliest;  ///< of enum attributes
     int32_t documents = 6;          ///< documents or contexts per prompt; 0: as many as prompt_tokens allows
     int32_t prompt_tokens = 4096;   ///< most tokens of one prompt

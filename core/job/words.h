@@ -79,6 +79,14 @@ enum class CutValues : uint8_t {
 template <>
 inline constexpr std::string_view kWords<CutValues>[] = {"keep", "null"};
 
+/// Whether a number or a date may be one whose digits its document does not hold.
+enum class Numbers : uint8_t {
+  any,     ///< with a note
+  copied,  ///< null, with a note
+};
+template <>
+inline constexpr std::string_view kWords<Numbers>[] = {"any", "copied"};
+
 /// How one of several allowed answers is chosen.
 enum class OptionChoice : uint8_t {
   likeliest,  ///< the one that is likeliest as a whole

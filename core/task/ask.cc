@@ -108,8 +108,10 @@ class AskTask : public WordedTask {
     FindingParts findings;
     findings.instruction = bin_->instruction;
     const size_t around = encode(document_text("")).size();
-    // Each with what tells it from the next.
-    const auto each = static_cast<size_t>(job_.method.finding_tokens) + encode("\n\n").size();
+    // Each with the two line breaks before the next: one token between texts for many tokenizers, two for
+    // those that split before the last line break.
+    const size_t between = std::max<size_t>(encode("\n\n").size(), 2);
+    const auto each = static_cast<size_t>(job_.method.finding_tokens) + between;
     findings.most_tokens = [=](size_t count) { return around + count * each; };
     findings.document = [this, most = findings.most_tokens](std::span<const Tokens> found) {
       Tokens tokens = encode(document_text(join_findings(found)));

@@ -9,6 +9,24 @@
 namespace sheaf {
 namespace {
 
+constexpr Locale::Decimal kDecimals[] = {Locale::Decimal::point, Locale::Decimal::comma};
+
+/// Small numbers in English, German, French, Spanish, Italian and Dutch.
+constexpr std::string_view kNumberWords[][8] = {
+    {"zero", "zéro", "cero"},
+    {"one", "single", "eins", "ein", "une", "uno", "een", "un"},
+    {"two", "pair", "double", "zwei", "deux", "dos", "due", "twee"},
+    {"three", "triple", "drei", "trois", "tres", "tre", "drie"},
+    {"four", "vier", "quatre", "cuatro", "quattro"},
+    {"five", "fünf", "cinq", "cinco", "cinque", "vijf"},
+    {"six", "sechs", "seis", "sei", "zes"},
+    {"seven", "sieben", "sept", "siete", "sette", "zeven"},
+    {"eight", "acht", "huit", "ocho", "otto"},
+    {"nine", "neun", "neuf", "nueve", "nove", "negen"},
+    {"ten", "zehn", "dix", "diez", "dieci", "tien"},
+    {"eleven", "elf", "onze", "once", "undici"},
+    {"twelve", "dozen", "zwölf", "douze", "doce", "dodici", "twaalf"}};
+
 char to_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
 }
@@ -57,6 +75,8 @@ std::optional<TextPlace> find_folded(const Record& record, std::string_view text
   return std::nullopt;
 }
 
+constexpr std::string_view kDigits = "0123456789";
+
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -67,6 +87,13 @@ size_t number_end(std::string_view text, size_t at) {
                                                      at + 1 < text.size() && is_digit(text[at + 1]))))
     ++at;
   return at;
+}
+
+/// Whether the digits are this number in some locale.
+bool reads_as(std::string_view digits, double number) {
+  return std::ranges::any_of(kDecimals, [&](Locale::Decimal decimal) {
+    return read_number_text(digits, {}, {decimal}).value == number;
+  });
 }
 
 /// How many bytes before `at` are a minus sign.
@@ -125,12 +152,57 @@ std::optional<TextPlace> find_number(const Record& record, double number) {
     for (size_t at = 0; at < text.size(); ++at) {
       if (!is_digit(text[at])) continue;
       const size_t begin = number < 0 ? at - minus_bytes(text, at) : at, end = number_end(text, at);
-      if (read_number_text(text.substr(begin, end - begin)).value == number)
+      if (reads_as(text.substr(begin, end - begin), number))
         return TextPlace{column.begin + begin, column.begin + end};
       at = end;
     }
   }
   return std::nullopt;
+}
+
+namespace {
+
+bool has_number(const Record& record, double number) {
+  if (find_number(record, number)) return true;
+  const std::vector<double> all = numbers_in(record.document);
+  if (std::ranges::find(all, number) != all.end()) return true;
+  const auto index = static_cast<size_t>(number);
+  if (number < 0 || index >= std::size(kNumberWords) || static_cast<double>(index) != number) return false;
+  return std::ranges::any_of(kNumberWords[index],
+                             [&](std::string_view word) { return find_text(record, word).has_value(); });
+}
+
+/// Whether the year, or its last two digits, and the day of "2026-03-01" are among the document's digits: the
+/// month may stand there by its name.
+bool has_date(const Record& record, std::string_view date) {
+  bool year = false, day = false;
+  const std::string_view text = record.document;
+  for (size_t at = text.find_first_of(kDigits); at != std::string_view::npos;) {
+    const size_t end = std::min(text.find_first_not_of(kDigits, at), text.size());
+    const std::string_view digits = text.substr(at, end - at);
+    year |= digits == date.substr(0, 4) || digits == date.substr(2, 2);
+    day |= digits == date.substr(8) || (date[8] == '0' && digits == date.substr(9)) ||
+           digits == fmt::format("{}{}{}", date.substr(0, 4), date.substr(5, 2), date.substr(8));
+    at = text.find_first_of(kDigits, end);
+  }
+  return year && day;
+}
+
+}  // namespace
+
+void check_digits(const Record& record, const Attribute& attribute, bool copied, RowAnswer& answer) {
+  const auto stands = [&](const auto& held) {
+    using Held = std::decay_t<decltype(held)>;
+    if constexpr (std::is_same_v<Held, std::string>)
+      return attribute.type != ValueType::date || has_date(record, held);
+    else if constexpr (std::is_arithmetic_v<Held> && !std::is_same_v<Held, bool>)
+      return has_number(record, static_cast<double>(held));
+    else
+      return true;
+  };
+  if (std::visit(stands, answer.value)) return;
+  if (answer.note.empty()) answer.note = "not in the document";
+  if (copied) answer.value = nullptr;
 }
 
 void bind_span(const Record& record, bool cut, RowAnswer& answer) {

@@ -2,6 +2,7 @@
 
 #include "core/task/record.h"
 #include "core/task/row.h"
+#include "core/task/schema.h"
 
 namespace sheaf {
 
@@ -28,6 +29,10 @@ std::optional<TextPlace> find_number(const Record& record, double number);
 /// Binds the value of a span to its document: it becomes the text that stands there, or null with a note. Of
 /// a value that was `cut` at the length limit whole words are left.
 void bind_span(const Record& record, bool cut, RowAnswer& answer);
+
+/// Notes where the digits of a number or a date stand nowhere in the document, so that the model made it up
+/// or computed it; `copied`: such a value becomes null. Small numbers may stand there in words.
+void check_digits(const Record& record, const Attribute& attribute, bool copied, RowAnswer& answer);
 
 /// Where the document holds each text of a value, or its number.
 std::vector<std::optional<RowSpan>> spans_of(const Record& record, const RowValue& value);

@@ -66,7 +66,9 @@ std::optional<std::string> write_value(const Attribute& attribute, const json& g
   if (attribute.type == ValueType::list) return list_literal(list);
   const std::string text = gold_text(list.front());
   if (attribute.type == ValueType::text || attribute.type == ValueType::span) return literal(text);
-  const RowAnswer read = read_text_value(attribute, text);
+  Attribute as_gold = attribute;
+  if (list.front().is_number()) as_gold.locale.decimal = Locale::Decimal::point;  // JSON's own
+  const RowAnswer read = read_text_value(as_gold, text);
   if (std::holds_alternative<std::nullptr_t>(read.value)) return std::nullopt;
   return std::visit([](const auto& value) { return literal(json(value)); }, read.value);
 }

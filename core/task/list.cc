@@ -128,6 +128,7 @@ class ListTask : public WordedTask {
       const Attribute& attribute = category_of(record).attributes[index];
       RowAnswer value = read_text_value(attribute, *found);
       if (attribute.type == ValueType::span) bind_span(record, cut, value);
+      check_digits(record, attribute, job_.method.numbers == Numbers::copied, value);
       if (value.note.empty()) value.note = line.note;
       if (job_.method.cut_values == CutValues::null) drop_cut_value(value);
       return value;

@@ -36,6 +36,12 @@ std::string attribute_line(const Attribute& attribute) {
   return line + "\n";
 }
 
+void add_locale(Schema& schema, const Locale& locale) {
+  for (Category& category : schema.categories)
+    for (Attribute& attribute : category.attributes)
+      if (attribute.locale == Locale()) attribute.locale = locale;
+}
+
 void free_spans(Schema& schema) {
   for (Category& category : schema.categories)
     for (Attribute& attribute : category.attributes)

@@ -2,6 +2,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/text/locale.h"
 #include "core/text/pattern.h"
 
 namespace sheaf {
@@ -26,6 +27,7 @@ struct Attribute {
   std::vector<std::string> options = {};  ///< the allowed values of an enumeration or a boolean
   std::string unit = {};                  ///< of a number: parsed away, and no other is accepted
   std::shared_ptr<const Pattern> pattern = {};
+  Locale locale = {};    ///< of a number or a date: how it is written
   bool nullable = true;  ///< of an AnswerObject: null is a value too. What is extracted may always be null
 };
 
@@ -54,6 +56,9 @@ std::string attribute_line(const Attribute& attribute);
 
 /// Whether a text can be decoded under the pattern; else it can only be checked.
 bool can_decode(const Pattern& pattern);
+
+/// Gives numbers and dates without a locale of their own this one.
+void add_locale(Schema& schema, const Locale& locale);
 
 /// Makes texts of spans: the prompts stay the same, and answers are not bound to their documents. For where
 /// no answer is decoded.

@@ -134,16 +134,31 @@ std::vector<std::string> split_list(std::string_view text) {
   return parts;
 }
 
+/// Whether a number of JSON may be one with thousands that was copied as it stands: 1.200
+bool may_be_thousands(std::string_view number) {
+  if (number.starts_with('-')) number.remove_prefix(1);
+  const size_t point = number.find('.');
+  return point >= 1 && point <= 3 && number.size() == point + 4 && number[0] != '0' &&
+         number.find_first_not_of("0123456789", point + 1) == std::string_view::npos;
+}
+
 RowAnswer read_number(const Attribute& attribute, const Literal& literal) {
-  if (literal.kind == Literal::Kind::number) {
+  const bool plain = literal.kind == Literal::Kind::number &&
+                     (attribute.locale.decimal == Locale::Decimal::point || !may_be_thousands(literal.text));
+  if (plain) {
     const RowValue number = row_number(read_json(literal.text));
     if (is_found(number)) return {number};
   }
-  if (literal.kind != Literal::Kind::text) return {nullptr, "not a number: " + in_quotes(literal.text)};
-  const NumberText number = read_number_text(literal.text, attribute.unit);
+  if (plain || (literal.kind != Literal::Kind::text && literal.kind != Literal::Kind::number))
+    return {nullptr, "not a number: " + in_quotes(literal.text)};
+  const NumberText number = read_number_text(literal.text, attribute.unit, attribute.locale);
   if (number.trouble != NumberText::Trouble::none) {
-    const std::string troubles[] = {"", "not a number", "not clear which number is meant",
-                                    "more than one number", "not in " + attribute.unit};
+    const std::string troubles[] = {"",
+                                    "not a number",
+                                    "not clear which number is meant",
+                                    "more than one number",
+                                    "not in " + attribute.unit,
+                                    "ambiguous without input.locale"};
     return {nullptr, troubles[static_cast<size_t>(number.trouble)] + ": " + in_quotes(literal.text)};
   }
   const double value = *number.value;
@@ -168,8 +183,8 @@ RowAnswer read_boolean(std::string_view text) {
   return {nullptr, "neither true nor false: " + in_quotes(text)};
 }
 
-RowAnswer read_date(std::string_view text) {
-  const DateText date = read_date_text(text);
+RowAnswer read_date(const Attribute& attribute, std::string_view text) {
+  const DateText date = read_date_text(text, attribute.locale);
   if (date.trouble == DateText::Trouble::none) return {date.value};
   return {nullptr,
           (date.trouble == DateText::Trouble::unclear ? "not clear which date is meant: " : "not a date: ") +
@@ -219,7 +234,7 @@ RowAnswer value_of(const Attribute& attribute, const Literal& literal) {
     case ValueType::boolean:
       return read_boolean(text);
     case ValueType::date:
-      return read_date(text);
+      return read_date(attribute, text);
     case ValueType::pattern:
       return read_pattern(attribute, text);
     case ValueType::enumeration:

@@ -1,9 +1,9 @@
 #include "core/text/date_text.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <fmt/format.h>
+#include <utility>
 #include <vector>
 
 #include "core/text/utf8.h"
@@ -21,9 +21,11 @@ struct DatePart {
 std::vector<DatePart> date_parts(std::string_view text) {
   std::vector<DatePart> parts;
   char before = 0;
+  bool accented = false;  // the byte is the second one of é or ä
   for (const char c : text) {
     const char low = small_letter(c);
-    const bool digit = c >= '0' && c <= '9', letter = low >= 'a' && low <= 'z';
+    const bool second = std::exchange(accented, c == '\xC3');
+    const bool digit = c >= '0' && c <= '9', letter = (low >= 'a' && low <= 'z') || accented || second;
     if (!digit && !letter) {
       before = before == 0 || before == ' ' ? c : before;
       continue;
@@ -35,14 +37,26 @@ std::vector<DatePart> date_parts(std::string_view text) {
   return parts;
 }
 
+/// Names of the months in English, German, French, Spanish, Italian, Dutch and Portuguese.
+constexpr std::string_view kMonths[12][13] = {
+    {"january", "jan", "januar", "janvier", "janv", "enero", "ene", "gennaio", "gen", "januari", "janeiro"},
+    {"february", "feb", "februar", "février", "févr", "febrero", "febbraio", "februari", "fevereiro", "fev"},
+    {"march", "mar", "märz", "mär", "mars", "marzo", "maart", "mrt", "março"},
+    {"april", "apr", "avril", "avr", "abril", "abr", "aprile"},
+    {"may", "mai", "mayo", "maggio", "mag", "mei", "maio"},
+    {"june", "jun", "juni", "juin", "junio", "giugno", "giu", "junho"},
+    {"july", "jul", "juli", "juillet", "juil", "julio", "luglio", "lug", "julho"},
+    {"august", "aug", "août", "agosto", "ago", "augustus"},
+    {"september", "sep", "sept", "septembre", "septiembre", "settembre", "set", "setembro"},
+    {"october", "oct", "oktober", "okt", "octobre", "octubre", "ottobre", "ott", "outubro", "out"},
+    {"november", "nov", "novembre", "noviembre", "novembro"},
+    {"december", "dec", "dezember", "dez", "décembre", "déc", "diciembre", "dic", "dicembre", "dezembro"}};
+
 /// 1 to 12, or 0.
-unsigned month_named(const std::string& word) {
-  static constexpr std::array<std::string_view, 12> names = {"january",   "february", "march",    "april",
-                                                             "may",       "june",     "july",     "august",
-                                                             "september", "october",  "november", "december"};
-  if (word == "sept") return 9;
-  for (unsigned i = 0; i < names.size(); ++i)
-    if (word == names[i] || word == names[i].substr(0, 3)) return i + 1;
+unsigned month_named(std::string_view word) {
+  for (unsigned month = 0; month < std::size(kMonths); ++month)
+    if (!word.empty() && std::ranges::find(kMonths[month], word) != std::end(kMonths[month]))
+      return month + 1;
   return 0;
 }
 
@@ -64,18 +78,18 @@ bool is_year(const DatePart& part) {
 
 /// 3rd: the letters after a day.
 bool is_ordinal(const DatePart& part) {
-  return part.before == 0 &&
-         (part.word == "st" || part.word == "nd" || part.word == "rd" || part.word == "th");
+  return part.before == 0 && (part.word == "st" || part.word == "nd" || part.word == "rd" ||
+                              part.word == "th" || part.word == "er");
 }
 
 }  // namespace
 
-DateText read_date_text(std::string_view text) {
+DateText read_date_text(std::string_view text, const Locale& locale) {
   static const DateText none{"", DateText::Trouble::no_date}, unclear{"", DateText::Trouble::unclear};
   if (text.size() > 64) return none;
   std::vector<DatePart> parts = date_parts(text);
   std::erase_if(parts, is_ordinal);
-  std::erase_if(parts, [](const DatePart& part) { return part.word == "of"; });
+  std::erase_if(parts, [](const DatePart& part) { return part.word == "of" || part.word == "de"; });
   const auto is_long = [](const DatePart& part) { return part.number && part.word.size() > 4; };
   if (parts.size() < 3 || std::ranges::any_of(parts, is_long)) return none;
   const DatePart &a = parts[0], &b = parts[1], &c = parts[2];
@@ -95,7 +109,8 @@ DateText read_date_text(std::string_view text) {
   if (!is_year(c)) return unclear;
   const unsigned x = number_of(a), y = number_of(b), year = number_of(c);
   if (b.before == '.' || x > 12 || x == y) return date_of(year, y, x);  // with dots the day comes first
-  return y > 12 ? date_of(year, x, y) : unclear;
+  if (y <= 12 && locale.dates == Locale::Dates::unknown) return unclear;
+  return y > 12 || locale.dates == Locale::Dates::month_first ? date_of(year, x, y) : date_of(year, y, x);
 }
 
 }  // namespace sheaf

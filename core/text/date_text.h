@@ -2,6 +2,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/text/locale.h"
+
 namespace sheaf {
 
 /// The date that a text gives.
@@ -12,8 +14,9 @@ struct DateText {
 };
 
 /// Reads a text that is a date: "2026-03-01" (what follows as a time of day is left out), "2026/3/1",
-/// "1.3.2026", "1 March 2026", "March 1st, 2026", "1-Mar-2026". Unclear: "03/04/2026", where either number
-/// may be the month, and years of two digits. A day that the calendar lacks is no date, nor is a month alone.
-DateText read_date_text(std::string_view text);
+/// "1.3.2026", "1 March 2026", "March 1st, 2026", "1-Mar-2026", "1. März 2026", "1 de marzo de 2026".
+/// "03/04/2026", where either number may be the month, the locale decides; without one it is unclear, as are
+/// years of two digits. A day that the calendar lacks is no date, nor is a month alone.
+DateText read_date_text(std::string_view text, const Locale& locale = {});
 
 }  // namespace sheaf

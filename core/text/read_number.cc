@@ -84,7 +84,7 @@ bool is_letter(uint32_t point) {
 
 class NumberReader {
  public:
-  explicit NumberReader(std::u32string text) : text_(std::move(text)) {
+  NumberReader(std::u32string text, Locale::Decimal decimal) : text_(std::move(text)), decimal_(decimal) {
     while (!text_.empty() && is_space(text_.back())) text_.pop_back();
   }
 
@@ -102,9 +102,16 @@ class NumberReader {
     if (taken.empty()) return {{}, Trouble::no_number};
     if (taken.size() > 1) return {{}, Trouble::several};
     const Found& one = *taken.front();
+    if (one.no_locale) return {{}, Trouble::no_locale};
     if (!one.value || !std::isfinite(*one.value)) return {{}, Trouble::unclear};
     if (!unit.empty() && !has_unit(one, unit) && !is_bare(one)) return {{}, Trouble::other_unit};
     return {one.value, Trouble::none};
+  }
+
+  void add_all(std::vector<double>& values) {
+    find_all();
+    for (const Found& one : found_)
+      if (one.value) values.push_back(*one.value);
   }
 
  private:
@@ -112,6 +119,7 @@ class NumberReader {
     size_t begin, end;  ///< from the sign or the first digit to behind the last
     std::optional<double> value;
     bool in_word;
+    bool no_locale;  ///< only a locale can tell what it is
   };
 
   uint32_t at(size_t i) const { return i < text_.size() ? text_[i] : 0; }
@@ -128,6 +136,7 @@ class NumberReader {
         continue;
       }
       const size_t begin = i;
+      no_locale_ = false;
       std::optional<double> value = number(i);
       const bool in_word = is_letter(before(begin)) || (before(begin) == '-' && is_letter(before(begin, 2)));
       size_t first = begin;
@@ -140,7 +149,7 @@ class NumberReader {
         found_.back().value.reset();
         value.reset();
       }
-      found_.push_back({first, i, value, in_word});
+      found_.push_back({first, i, value, in_word, no_locale_});
     }
   }
 
@@ -183,6 +192,7 @@ class NumberReader {
     std::string digits = plain_digits(i);
     const bool whole = i - begin == digits.size() && digits.find('.') == std::string::npos;
     if (is_mark(i)) {
+      no_locale_ = no_locale_ || (at(i) == ',' && decimal_ == Locale::Decimal::unknown);
       while (is_digit(at(i)) || is_mark(i)) ++i;
       return std::nullopt;
     }
@@ -203,7 +213,7 @@ class NumberReader {
   }
 
   /// Digits with one decimal point, without the marks between thousands.
-  std::string plain_digits(size_t& i) const {
+  std::string plain_digits(size_t& i) {
     std::string digits;
     const size_t begin = i;
     while (is_digit(at(i))) digits += static_cast<char>(text_[i++]);
@@ -214,7 +224,9 @@ class NumberReader {
         for (size_t d = i + 1; d < i + 4; ++d) digits += static_cast<char>(text_[d]);
         i += 4;
       }
-    const bool by_comma = mark == '.' || ((mark == ' ' || mark == kThinSpace) && at(i) == ',');
+    if (no_locale_) return digits;
+    const bool may_be_comma = mark == ' ' || mark == kThinSpace || decimal_ == Locale::Decimal::comma;
+    const bool by_comma = mark == '.' || (mark != ',' && may_be_comma && at(i) == ',');
     if (at(i) == (by_comma ? ',' : '.') && is_digit(at(i + 1))) {
       if (digits.empty()) digits = "0";
       digits += '.';
@@ -228,20 +240,22 @@ class NumberReader {
   }
 
   /// The mark between the thousands of the number from `begin` whose first digits end at `i`; 0: none.
-  uint32_t thousands_mark(size_t begin, size_t i) const {
+  uint32_t thousands_mark(size_t begin, size_t i) {
     const uint32_t mark = at(i);
     if (!is_group(i + 1)) return 0;
-    if (mark == ',' || mark == '\'' || mark == kThinSpace) return mark;
+    if (mark == '\'' || mark == kThinSpace) return mark;
     // "12 128 GB" may be two numbers, but a text that starts with groups of three is read as one.
     if (mark == ' ')
       return std::all_of(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(begin),
                          [](uint32_t c) { return c == '-' || is_currency(c) || is_space(c); })
                  ? mark
                  : 0;
-    // "1.200" is 1.2; points mark thousands only where there are two of them or a decimal comma follows.
-    if (mark == '.' && ((at(i + 4) == '.' && is_group(i + 5)) || (at(i + 4) == ',' && is_digit(at(i + 5)))))
-      return mark;
-    return 0;
+    if (mark != '.' && mark != ',') return 0;
+    // A second mark tells: 1.200.000, 1.200,5.
+    const uint32_t other = mark == '.' ? ',' : '.';
+    if ((at(i + 4) == mark && is_group(i + 5)) || (at(i + 4) == other && is_digit(at(i + 5)))) return mark;
+    no_locale_ = decimal_ == Locale::Decimal::unknown;
+    return (mark == '.') == (decimal_ == Locale::Decimal::comma) ? mark : 0;
   }
 
   std::string exponent(size_t& i) const {
@@ -386,13 +400,22 @@ class NumberReader {
   }
 
   std::u32string text_;
+  Locale::Decimal decimal_;
+  bool no_locale_ = false;  ///< of the number that is being read
   std::vector<Found> found_;
 };
 
 }  // namespace
 
-NumberText read_number_text(std::string_view text, std::string_view unit) {
-  return NumberReader(plain_characters(text)).read(plain_characters(unit));
+NumberText read_number_text(std::string_view text, std::string_view unit, const Locale& locale) {
+  return NumberReader(plain_characters(text), locale.decimal).read(plain_characters(unit));
+}
+
+std::vector<double> numbers_in(std::string_view text) {
+  std::vector<double> values;
+  for (const auto decimal : {Locale::Decimal::point, Locale::Decimal::comma})
+    NumberReader(plain_characters(text), decimal).add_all(values);
+  return values;
 }
 
 }  // namespace sheaf

@@ -126,7 +126,7 @@ void check_runs(const std::vector<EvalCell>& cells, bool restart) {
 void for_each_asked(const Job& job, const std::function<bool(const AskedItem&)>& take) {
   Schema schema;
   const bool extract = job.task.kind == TaskKind::extract;
-  if (extract) schema = read_schema(job.task.schema);
+  if (extract) schema = read_schema(job);
   const auto corpus = open_corpus(job, extract ? &schema : nullptr);
   while (const auto row = corpus->next()) {
     const Record* record = std::get_if<Record>(&*row);

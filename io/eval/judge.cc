@@ -79,7 +79,7 @@ Judgements count_replies(const std::string& folder, int64_t asked) {
 
 JudgedRun judge_run(FileLayer& files, const std::string& judge_model, const EvalCell& cell,
                     const AskedItems& asked, bool restart, RunListener& listener) {
-  const Schema schema = read_schema(cell.job.task.schema);
+  const Schema schema = read_schema(cell.job);
   const Predictions predictions = read_predictions(cell.job.output.path);
   std::string lines;
   for (const std::string& id : predictions.ids) {

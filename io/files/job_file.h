@@ -54,5 +54,7 @@ ChatTemplate read_chat_file(const std::string& path);
 
 /// Reads a schema file; errors carry file and line.
 Schema read_schema(const std::string& path);
+/// The job's schema; numbers and dates have the job's locale where they have none of their own.
+Schema read_schema(const Job& job);
 
 }  // namespace sheaf

@@ -123,7 +123,7 @@ void check_job(const Job& job, const std::vector<std::string>& columns) {
 std::vector<GoldAnswer> read_job_gold(Job job, const std::vector<std::string>& given) {
   check_job(job, given);
   const bool extract = job.task.kind == TaskKind::extract;
-  const Schema schema = extract ? read_schema(job.task.schema) : Schema();
+  const Schema schema = extract ? read_schema(job) : Schema();
   GoldColumns columns;
   if (extract) {
     const std::vector<std::string> attributes = attribute_names(schema);

@@ -102,6 +102,9 @@ void read_input(YamlMap map, Job& job, bool files) {
   read_dataset(map, input, kind, files);
   check_scopes("input", map, job);
   check_keep(map, input.keep);
+  if (!input.locale.empty() && !find_locale(input.locale))
+    refuse("{}: the locale \"{}\" is not known; give {}", input.places["input.locale"],
+           shorten_text(input.locale, 60), known_locales());
   if (kind == TaskKind::chat) read_requests(map, input);
   if (kind == TaskKind::extract && input.document.empty()) needs(map, "document", "task.kind extract");
   if (kind == TaskKind::ask) check_questions(map, input);

@@ -171,6 +171,11 @@ void add_input_keys(Keys& keys) {
                            {kExtract});
   input.add<&In::document>("document", kColumns, rows,
                            "The text to extract from; several columns are joined by line breaks", {kExtract});
+  input.add<&In::locale>(
+      "locale", {.text = "a language, or a language and a country: de, en-US"}, rows,
+      "How the corpus writes numbers and dates: whether 1.200 is 1200 or 1.2, and 03/04 in "
+      "March or April",
+      {kExtract});
   input.add<&In::context>("context", kColumn, rows, "The text that questions are about", {kAsk});
   input.add<&In::documents>(
       "documents", kColumn, rows,
@@ -243,6 +248,10 @@ void add_method_keys(Keys& keys) {
       "hpd: where a value ends: where its JSON literal is complete, or at a newline only");
   method.add<&M::cut_values>("cut_values", kAny, rows,
                              "What becomes of a value that reached method.max_value_tokens", {kExtract});
+  method.add<&M::numbers>("numbers", kAny, rows,
+                          "What becomes of a number or a date whose digits its document does not hold: kept "
+                          "with a note, or null",
+                          {kExtract});
   method.add<&M::options>(
       "options", kAny, answers,
       "How the option of an enum attribute is chosen: the likeliest as a whole, or token by token");

@@ -77,6 +77,21 @@ void read_pattern(YamlMap& map, Attribute& attribute) {
   }
 }
 
+void read_locale(YamlMap& map, Attribute& attribute) {
+  std::string name;
+  map.text("locale", name);
+  if (name.empty()) return;
+  const auto locale = find_locale(name);
+  if (!locale)
+    refuse("{}: attribute \"{}\": the locale \"{}\" is not known; give {}", map.where("locale"),
+           attribute.name, shorten_text(name, 60), known_locales());
+  if (attribute.type != ValueType::number && attribute.type != ValueType::integer &&
+      attribute.type != ValueType::date)
+    refuse("{}: attribute \"{}\" has a locale but is neither a number nor a date; remove the locale",
+           map.where("locale"), attribute.name);
+  attribute.locale = *locale;
+}
+
 /// Reads what defines an attribute; its name is a key of the map, or already known (`name` not empty).
 Attribute read_attribute(const YamlPtr& node, const std::string& name) {
   YamlMap map(node, name.empty() ? "attribute" : name);
@@ -90,6 +105,7 @@ Attribute read_attribute(const YamlPtr& node, const std::string& name) {
   map.text("description", attribute.description);
   attribute.type = read_type(map);
   map.text("unit", attribute.unit);
+  read_locale(map, attribute);
   const YamlPtr options = map.node("options");
   read_pattern(map, attribute);
   map.finish();
@@ -208,6 +224,12 @@ Schema read_schema(const std::string& path) {
   size_t room = kMostBytes;
   for (const YamlNode::Entry& entry : categories->entries)
     schema.categories.push_back(read_category(entry, shared, room));
+  return schema;
+}
+
+Schema read_schema(const Job& job) {
+  Schema schema = read_schema(job.task.schema);
+  add_locale(schema, find_locale(job.input.locale).value_or(Locale()));
   return schema;
 }
 

@@ -124,7 +124,7 @@ OpenedJob::OpenedJob(Job job) : job_(std::move(job)) {
 
 void OpenedJob::open_files() {
   if (!job_.task.schema.empty()) {
-    schema_ = read_schema(job_.task.schema);
+    schema_ = read_schema(job_);
     if (job_.input.path != "-")
       if (std::string notice = category_notice(job_, schema_); !notice.empty())
         notices_.push_back(std::move(notice));

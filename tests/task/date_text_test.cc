@@ -17,6 +17,15 @@ TEST(DateText, ReadsUsualNotations) {
   EXPECT_EQ(read_date_text("29 Feb 2024").value, "2024-02-29");
 }
 
+TEST(DateText, ReadsMonthsOfOtherLanguages) {
+  for (const char* text : {"1. März 2026", "1 mars 2026", "1er mars 2026", "1 de marzo de 2026",
+                           "1 marzo 2026", "1 maart 2026", "1 de março de 2026", "1. mär. 2026"})
+    EXPECT_EQ(read_date_text(text).value, "2026-03-01") << text;
+  EXPECT_EQ(read_date_text("14 août 2025").value, "2025-08-14");
+  EXPECT_EQ(read_date_text("3 décembre 2025").value, "2025-12-03");
+  EXPECT_EQ(read_date_text("24. Dezember 2025").value, "2025-12-24");
+}
+
 TEST(DateText, DistinguishesNoDateFromAnAmbiguousOne) {
   using Trouble = DateText::Trouble;
   for (const char* text :

@@ -136,6 +136,30 @@ TEST(FindText, OfACutSpanTheEscapesAreUndone) {
   }
 }
 
+TEST(CheckDigits, AValueThatItsDocumentDoesNotHoldIsNoted) {
+  const Record record = make_record({{"title", "Riesling, 11,5 % vol, 1.200 EUR, a set of four, 1 1/2 l"},
+                                     {"text", "Bottled on 3 March 2026; -4 °C; 2.5 million sold"}});
+  const Attribute number{"n", "", ValueType::number}, date{"d", "", ValueType::date}, text{"t", ""};
+  const auto note = [&](const Attribute& attribute, RowValue value, bool copied = false) {
+    RowAnswer answer{std::move(value)};
+    check_digits(record, attribute, copied, answer);
+    return answer.note + (is_found(answer.value) ? "" : " (null)");
+  };
+  for (const RowValue& held :
+       {RowValue(11.5), RowValue(int64_t{1200}), RowValue(1.2), RowValue(int64_t{4}), RowValue(1.5),
+        RowValue(int64_t{-4}), RowValue(2.5e6), RowValue(int64_t{2026})})
+    EXPECT_EQ(note(number, held), "") << held.index();
+  for (const RowValue& made_up :
+       {RowValue(int64_t{115}), RowValue(12.0), RowValue(int64_t{7}), RowValue(int64_t{-2026})}) {
+    EXPECT_EQ(note(number, made_up), "not in the document");
+    EXPECT_EQ(note(number, made_up, true), "not in the document (null)");
+  }
+  EXPECT_EQ(note(date, std::string("2026-03-03")), "");
+  EXPECT_EQ(note(date, std::string("2026-03-07")), "not in the document");
+  EXPECT_EQ(note(date, std::string("2025-03-03"), true), "not in the document (null)");
+  EXPECT_EQ(note(text, std::string("2025-03-05")), "") << "texts are not looked for";
+}
+
 TEST(FindTextFuzz, TheSpanHoldsTheValue) {
   int found = 0;
   for (uint32_t seed = 0; seed < 3000; ++seed) {

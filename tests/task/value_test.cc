@@ -103,7 +103,7 @@ TEST(Value, ReadsWhatModelsWrite) {
       {kNumber, " 7200\n", true, 7200, false},
       {kNumber, " \"72\"", true, 72, false},
       {kNumber, " 12.5\n", false, 12.5, false},
-      {kNumber, " \"1,200 g\",\n", false, 1200, false},
+      {kNumber, " \"1,200.5 g\",\n", false, 1200.5, false},
       {kNumber, " \"about .5 oz\",\n", false, 0.5, false},
       {kNumber, " \"heavy\",\n", false, nullptr, true},
       {kNumber, " true,\n", false, nullptr, true},
@@ -141,6 +141,46 @@ TEST(Value, ReadsWhatModelsWrite) {
     const RowAnswer value = read_value(c.attribute, c.text, c.cut);
     EXPECT_EQ(json_of(value), c.value) << c.text;
     EXPECT_EQ(!value.note.empty(), c.noted) << c.text << ": " << value.note;
+  }
+}
+
+TEST(Value, WithoutALocaleThreeDigitsAfterAMarkAreAmbiguous) {
+  for (const char* written :
+       {" 1.200,", " -1.200", " \"1.200 EUR\",", " \"1,200\"", " 1,200\n", " \"1,5 kg\""}) {
+    const RowAnswer value = read_value(kNumber, written, false);
+    EXPECT_EQ(json_of(value), nullptr) << written;
+    EXPECT_NE(value.note.find("ambiguous without input.locale"), std::string::npos) << value.note;
+  }
+  const std::pair<const char*, double> clear[] = {
+      {" 0.125", 0.125}, {" 1.25,", 1.25}, {" 1200.125", 1200.125}, {" 1.2000", 1.2}};
+  for (const auto& [written, number] : clear)
+    EXPECT_EQ(json_of(read_value(kNumber, written, false)), number) << written;
+}
+
+TEST(Value, TheLocaleDecidesNumbersAndDates) {
+  struct Case {
+    const char* locale;
+    ValueType type;
+    const char* written;
+    json value;
+  };
+  const Case cases[] = {
+      {"de", ValueType::number, " 1.200,", 1200},
+      {"de", ValueType::number, " \"1.200,50 EUR\"", 1200.5},
+      {"de", ValueType::number, " \"11,5 % vol\",", 11.5},
+      {"de", ValueType::integer, " \"68.000 €\"", 68000},
+      {"de", ValueType::number, " 11.5,", 11.5},
+      {"en", ValueType::number, " 1.200,", 1.2},
+      {"en", ValueType::integer, " \"1,200\"", 1200},
+      {"en-US", ValueType::date, " \"03/04/2026\"", "2026-03-04"},
+      {"en-GB", ValueType::date, " \"03/04/2026\"", "2026-04-03"},
+      {"fr", ValueType::date, " \"03/04/2026\"", "2026-04-03"},
+      {"en", ValueType::date, " \"03/04/2026\"", nullptr},
+  };
+  for (const Case& c : cases) {
+    Attribute attribute{"x", "", c.type};
+    attribute.locale = find_locale(c.locale).value();
+    EXPECT_EQ(json_of(read_value(attribute, c.written, false)), c.value) << c.locale << c.written;
   }
 }
 

@@ -17,8 +17,10 @@ TEST(WriteValue, IsALiteralOfTheAttributesType) {
   EXPECT_EQ(write_value(kBrand, "Oak \"12\""), "\"Oak \\\"12\\\"\"");
   EXPECT_EQ(write_value(kBrand, 12), "\"12\"");
   EXPECT_EQ(write_value(kBrand, json::array({"first", "second"})), "\"first\"");
-  EXPECT_EQ(write_value(kWeight, "1,200 oz"), "1200");
+  EXPECT_EQ(write_value(kWeight, "1,200.5 oz"), "1200.5");
+  EXPECT_EQ(write_value(kWeight, "1,200 oz"), std::nullopt) << "ambiguous";
   EXPECT_EQ(write_value(kWeight, 2.5), "2.5");
+  EXPECT_EQ(write_value(kWeight, 1.125), "1.125");
   EXPECT_EQ(write_value(kRoast, "dark"), "\"Dark\"");
   EXPECT_EQ(write_value(kNotes, json::array({"a", "b"})), "[\"a\", \"b\"]");
   EXPECT_EQ(write_value(kNotes, "a"), "[\"a\"]");
