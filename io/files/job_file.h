@@ -54,5 +54,7 @@ ChatTemplate read_chat_file(const std::string& path);
 
 /// Reads a schema file; errors carry file and line.
 Schema read_schema(const std::string& path);
+/// The word that a schema file has for a type.
+std::string_view type_word(ValueType type);
 
 }  // namespace sheaf
