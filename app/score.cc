@@ -6,6 +6,7 @@
 #include "app/terminal.h"
 #include "io/base/named_output.h"
 #include "io/files/score_run.h"
+#include "io/jobs/finished_run.h"
 
 namespace sheaf {
 namespace {
@@ -15,14 +16,17 @@ struct ScoreCommand : ScoreSettings {
   bool json = false, quiet = false;
 };
 
-void score(const ScoreCommand& command) {
+void score(ScoreCommand& command) {
+  const auto note = [&](const std::string& text) {
+    if (!command.quiet) print_line(text, Stream::err);
+  };
   std::optional<NamedOutput> items;
   if (!command.items.empty())
     items.emplace(command.items, std::vector{command.gold, command.job, command.predictions, command.against,
-                                             command.judgements});
-  const ScoredRun run = score_run(command, [&](const std::string& text) {
-    if (!command.quiet) print_line(text, Stream::err);
-  });
+                                             command.judgements, command.schema});
+  if (command.metric == "attributes" && command.schema.empty() && command.job.empty())
+    command.schema = schema_of_run(command.predictions, note);
+  const ScoredRun run = score_run(command, note);
   if (items) items->write(run.item_lines());
   command.json ? print_json(score_json(run.report)) : print_text(score_text(run.report));
 }
@@ -62,6 +66,8 @@ void add_score_command(Program& program) {
         "A run's folder, its rows-*.jsonl or .parquet, or a .json file {id: answer}; null means no answer"},
        {"--against", options->against,
         "Another run to compare with: shows the difference, its interval and a paired test"},
+       {"--schema", options->schema,
+        "attributes: the schema file, for scores by type of value (default: that of --job or of the run)"},
        {"--judgements", options->judgements,
         "llm-f1: JSON lines {\"id\", \"judgements\": {attribute: word}} or {\"id\", \"reply\"}"},
        {"--gold-format", options->gold_format, "The dataset of --gold, if it is not recognized",

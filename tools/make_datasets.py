@@ -10,12 +10,17 @@ A catalog source (datasets/catalog/sources/*.txt) opens with the category, the p
 attribute; then come the products: a title line, a description line, an empty line. Gold values are marked in the text:
   {b:Maker}             attribute b is what stands here
   {r=dark:Black as tar} attribute r is `dark`, said in other words
+  {w=no:washes off}     a boolean: yes or no
+  {d=2026-03-01:1 March 2026}
 An attribute of type list may be marked several times. One that is not marked is null.
 
 A passage source (datasets/passages/sources/*.txt) holds passages: an id line `# id`, the text, then the questions:
   ? question            the next line is `= answer`, or `= -` where the passage does not say,
                         or four options `- text`, the right one `+ text`
+
+The shops (datasets/shops/products.jsonl) have no sources; their gold values are checked.
 """
+import datetime
 import hashlib
 import io
 import json
@@ -23,14 +28,20 @@ import pathlib
 import re
 import sys
 
-import pyarrow
-import pyarrow.parquet
-import yaml
+try:
+    import pyarrow
+    import pyarrow.parquet
+    import yaml
+except ImportError as missing:
+    print(f"skipped: needs PyYAML and pyarrow: {missing}")
+    sys.exit(77)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CATALOG = ROOT / "datasets/catalog"
 PASSAGES = ROOT / "datasets/passages"
-SCHEMA = ROOT / "configs/schemas/catalog.yaml"
+SHOPS = ROOT / "datasets/shops/products.jsonl"
+SCHEMAS = ROOT / "configs/schemas"
+TYPES = {"text", "span", "number", "integer", "boolean", "date", "pattern", "enum", "list"}
 MARK = re.compile(r"\{(\w)(?:=([^:{}]+))?:([^{}]+)\}")
 
 
@@ -43,12 +54,13 @@ def need(condition, place, message):
         raise Bad(f"{place}: {message}")
 
 
-def read_schema():
+def read_schema(name):
     """Category → attribute → definition."""
-    text = yaml.safe_load(SCHEMA.read_text("utf-8"))
+    text = yaml.safe_load((SCHEMAS / name).read_text("utf-8"))
     categories = {}
     for category, attributes in text["categories"].items():
         definitions = [text["attributes"][a] | {"name": a} if isinstance(a, str) else a for a in attributes]
+        definitions = [{"type": "text"} | definition for definition in definitions]
         categories[category] = {d["name"]: d for d in definitions}
     return categories
 
@@ -60,8 +72,13 @@ def number(text):
 
 def gold_value(definition, said, words, place):
     """The value of one mark, checked against the attribute's type."""
-    kind = definition.get("type", "text")
-    if kind == "number":
+    kind = definition["type"]
+    if kind == "boolean":
+        need(said in ("yes", "no"), place, f"{definition['name']} is a boolean: write {{x=yes:{words}}} or {{x=no:…}}")
+        return said == "yes"
+    if kind == "date":
+        return said or words
+    if kind in ("number", "integer"):
         need(said is None or re.search(r"[A-Za-z]", words), place, f"{words!r} needs no other number than itself")
         return number(said or words)
     if kind == "enum":
@@ -79,7 +96,7 @@ def read_product(lines, letters, definitions, place):
         need(letter in letters, place, f"no attribute has the letter {letter!r}")
         name = letters[letter]
         value = gold_value(definitions[name], said or None, words, place)
-        if definitions[name].get("type") == "list":
+        if definitions[name]["type"] == "list":
             need(value not in (gold[name] or []), place, f"{value!r} is marked twice")
             gold[name] = (gold[name] or []) + [value]
         else:
@@ -90,25 +107,88 @@ def read_product(lines, letters, definitions, place):
     return {"title": title, "description": description, "gold": gold}
 
 
+MONTHS = {
+    "en": "January February March April May June July August September October November December",
+    "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+    "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+}
+
+
+def numbers_in(text):
+    """Every number of the text, with the separators of English, German and French."""
+    found = set()
+    for digits in re.findall(r"\d[\d.,'\u00a0\u202f ]*", text):
+        for part in {digits, *digits.split(), *re.split(r"[, ]", digits)}:
+            part = part.strip(" .,'")
+            for thousands, decimal in ((",", "."), (".", ","), (" ", ","), ("\u00a0", ","), ("\u202f", ","), ("'", ".")):
+                plain = part.replace(thousands, "").replace(decimal, ".")
+                if re.fullmatch(r"\d+(\.\d+)?", plain):
+                    found.add(float(plain))
+    words = "zero one two three four five six".split()
+    return found | {n for n, word in enumerate(words) if word in text.lower()} | ({0} if "ground floor" in text.lower() else set())
+
+
+def says_date(text, value):
+    """Whether the text has this day in one of the usual forms."""
+    date = datetime.date.fromisoformat(value)
+    names = {month.split()[date.month - 1] for month in MONTHS.values()}
+    names |= {name[:3] for name in names}
+    forms = [re.escape(value), rf"0?{date.day}[./]0?{date.month}[./]{date.year}"]
+    for name in names:
+        forms += [rf"{date.day}(\.|st|nd|rd|th|er)?[ -]{name}[ -]{date.year}",
+                  rf"{name} {date.day}(st|nd|rd|th)?,? {date.year}"]
+    return any(re.search(rf"(?<!\d){form}(?!\d)", text) for form in forms)
+
+
+def check_value(definition, value, text, place):
+    """Whether one gold value that is not null fits its type and stands in the text."""
+    kind, name = definition["type"], definition["name"]
+    need(kind in TYPES, place, f"{name}: unknown type {kind!r}")
+    if kind in ("number", "integer"):
+        need(isinstance(value, int if kind == "integer" else (int, float)) and not isinstance(value, bool), place,
+             f"{name}: {value!r} is no {kind}")
+        need(value in numbers_in(text), place, f"{name}: {value} does not stand in the text")
+    elif kind == "boolean":
+        need(isinstance(value, bool), place, f"{name}: {value!r} is no boolean")
+    elif kind == "date":
+        need(says_date(text, value), place, f"{name}: {value} does not stand in the text")
+    elif kind == "enum":
+        need(value in definition["options"], place, f"{name}: {value!r} is no option")
+    else:
+        for part in value if kind == "list" else [value]:
+            need(part in text and part == part.strip(), place, f"{name}: {part!r} does not stand in the text")
+        need(kind != "pattern" or re.fullmatch(definition["pattern"], value), place,
+             f"{name}: {value!r} does not match the pattern")
+
+
 def check_product(product, definitions, place):
     """What the README promises of the gold values, from the finished row alone."""
     text = product["title"] + "\n" + product["description"]
-    numbers = {number(found) for found in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", text)}
-    numbers |= {n for n, word in enumerate("zero one two three four five six".split()) if word in text.lower()}
     need(list(product["gold"]) == list(definitions), place, "gold does not follow the schema")
     for name, value in product["gold"].items():
-        kind = definitions[name].get("type", "text")
-        if value is None:
-            continue
-        if kind == "number":
-            need(value in numbers, place, f"{name}: {value} does not stand in the text")
-        elif kind == "enum":
-            need(value in definitions[name]["options"], place, f"{name}: {value!r} is no option")
-        else:
-            for part in value if kind == "list" else [value]:
-                need(part in text and part == part.strip(), place, f"{name}: {part!r} does not stand in the text")
-    filled = sum(value is not None for value in product["gold"].values())
-    need(filled >= 3, place, f"only {filled} gold values")
+        if value is not None:
+            check_value(definitions[name], value, text, place)
+
+
+def check_types(products, schema, place):
+    """Every type has gold values, and booleans are both true and false."""
+    values = [(schema[p["category"]][name]["type"], value) for p in products for name, value in p["gold"].items()]
+    for kind in sorted(TYPES):
+        need(any(k == kind and v is not None for k, v in values), place, f"no gold value of type {kind}")
+    for value in (True, False):
+        need(any(v is value for _, v in values), place, f"no boolean is {str(value).lower()}")
+
+
+def check_shops():
+    schema = read_schema("shops.yaml")
+    products = [json.loads(line) for line in SHOPS.read_text("utf-8").splitlines()]
+    for line, product in enumerate(products, 1):
+        place = f"{SHOPS.name}:{line}"
+        need(product["category"] in schema, place, f"no category {product['category']!r}")
+        check_product(product, schema[product["category"]], place)
+    need(len({p["id"] for p in products}) == len(products), SHOPS.name, "two products have the same id")
+    check_types(products, schema, SHOPS.name)
+    return products
 
 
 def blocks(path):
@@ -128,7 +208,7 @@ def mixed(rows, key):
 
 
 def read_catalog():
-    schema = read_schema()
+    schema = read_schema("catalog.yaml")
     products = []
     for path in sorted((CATALOG / "sources").glob("*.txt")):
         (_, head), *rest = blocks(path)
@@ -140,6 +220,8 @@ def read_catalog():
             place = f"{path.name}:{line}"
             product = read_product(block, letters, definitions, place)
             check_product(product, definitions, place)
+            filled = sum(value is not None for value in product["gold"].values())
+            need(filled >= 3, place, f"only {filled} gold values")
             # Numbers with gaps, as in a shop that has dropped products over the years.
             sku = f"{fields['sku']}-{1000 + index * 37 + len(product['title']) % 37}"
             products.append({"sku": sku, "category": fields["category"], **product})
@@ -148,6 +230,7 @@ def read_catalog():
             need(any(v is not None for v in values), path.name, f"no product has a {name}")
     titles = {p["title"] for p in products}
     need(len(titles) == len(products) == len({p["sku"] for p in products}), "catalog", "two products are alike")
+    check_types(products, schema, "catalog")
     return mixed(products, "sku")
 
 
@@ -210,8 +293,10 @@ def build():
     question = pyarrow.struct([("id", text), ("question", text), ("options", pyarrow.list_(text)), ("answer", text)])
     passage = pyarrow.schema([("id", text), ("context", text), ("questions", pyarrow.list_(question))])
 
-    categories = sorted({p["category"] for p in products})
+    categories = {p["category"] for p in products}
+    shops = check_shops()
     print(f"{len(products)} products in {len(categories)} categories, "
+          f"{len(shops)} of shops in {len({p['category'] for p in shops})}, "
           f"{len(passages)} passages with {sum(len(p['questions']) for p in passages)} questions")
     return {
         CATALOG / "catalog.jsonl": jsonl(products),

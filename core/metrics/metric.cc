@@ -60,33 +60,59 @@ Scores score_items(const Metric& metric, std::span<const MetricItem> items, cons
   return scores;
 }
 
+namespace {
+
+/// Sums of a metric by category and attribute.
+class GroupSums {
+ public:
+  explicit GroupSums(const Metric& metric) : metric_(metric) {}
+
+  /// Adds an item to its category and, where it has one, to its attribute.
+  void add(const MetricItem& item, std::string_view category, std::string_view attribute) {
+    const auto width = static_cast<size_t>(metric_.terms);
+    std::vector<double> terms(width), scores(metric_.scores.size());
+    metric_.measure(item, terms, scores);
+    for (const std::string_view part : {std::string_view(), attribute}) {
+      auto& sum = sums_[{category, part}];
+      sum.resize(width);
+      for (size_t t = 0; t < width; ++t) sum[t] += terms[t];
+      if (attribute.empty()) break;
+    }
+  }
+
+  std::vector<Group> groups() && {
+    std::vector<Group> groups;
+    for (auto& [name, sum] : sums_) {
+      Group& group = groups.emplace_back(Group{std::string(name.first), std::string(name.second), {}});
+      group.values.resize(metric_.values.size());
+      if (metric_.close_unit != nullptr) metric_.close_unit(sum);
+      metric_.evaluate(sum, group.values);
+    }
+    return groups;
+  }
+
+ private:
+  const Metric& metric_;
+  std::map<std::pair<std::string_view, std::string_view>, std::vector<double>> sums_;
+};
+
+}  // namespace
+
 std::vector<Group> break_down(const Metric& metric, std::span<const MetricItem> items) {
-  std::map<std::pair<std::string_view, std::string_view>, std::vector<double>> sums;
-  const auto width = static_cast<size_t>(metric.terms);
-  std::vector<double> terms(width), scores(metric.scores.size());
+  GroupSums sums(metric);
   for (const MetricItem& item : items) {
     const std::string_view category =
         metric.group != nullptr ? metric.group(item) : std::string_view(item.category);
-    if (category.empty()) continue;
-    std::fill(terms.begin(), terms.end(), 0.0);
-    std::fill(scores.begin(), scores.end(), 0.0);
-    metric.measure(item, terms, scores);
-    for (const std::string_view attribute : {std::string_view(), std::string_view(item.attribute)}) {
-      auto& sum = sums[{category, attribute}];
-      sum.resize(width);
-      for (size_t t = 0; t < width; ++t) sum[t] += terms[t];
-      if (item.attribute.empty()) break;
-    }
+    if (!category.empty()) sums.add(item, category, item.attribute);
   }
-  std::vector<Group> groups;
-  for (auto& [name, sum] : sums) {
-    groups.push_back({std::string(name.first), std::string(name.second), {}});
-    Group& group = groups.back();
-    group.values.resize(metric.values.size());
-    if (metric.close_unit != nullptr) metric.close_unit(sum);
-    metric.evaluate(sum, group.values);
-  }
-  return groups;
+  return std::move(sums).groups();
+}
+
+std::vector<Group> break_down_by_type(const Metric& metric, std::span<const MetricItem> items) {
+  GroupSums sums(metric);
+  for (const MetricItem& item : items)
+    if (!item.type.empty()) sums.add(item, item.type, "");
+  return std::move(sums).groups();
 }
 
 std::vector<double> macro_scores(std::span<const Group> groups) {

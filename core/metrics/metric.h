@@ -27,6 +27,7 @@ struct MetricItem {
 
   std::optional<double> confidence = {};   ///< of the prediction, where the run says it
   std::optional<double> null_margin = {};  ///< attributes: method.null_bias from which on it is null
+  std::string type = {};                   ///< attributes: as the schema says it; empty: not known
 };
 
 /// How a metric counts. Every value it has is computed from sums over the items, so that a sample of the
@@ -109,6 +110,10 @@ struct Group {
 
 /// Categories in alphabetical order, each before its attributes. Empty where the items have no category.
 std::vector<Group> break_down(const Metric& metric, std::span<const MetricItem> items);
+
+/// The items of each type of attribute as a category of its own, in alphabetical order; items whose type is
+/// not known are left out.
+std::vector<Group> break_down_by_type(const Metric& metric, std::span<const MetricItem> items);
 
 /// ExtractGPT's macro scores: precision, recall and F1 averaged over the attributes of all categories that
 /// have a value, wanted or given. `groups`: of the metric `attributes`.

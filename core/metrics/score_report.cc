@@ -71,6 +71,30 @@ ordered_json groups_json(const ScoreReport& report) {
   return groups;
 }
 
+/// Values that the gold has: missed, right or wrong.
+double gold_values(const Group& group) {
+  constexpr size_t vn = 5, vc = 6, vw = 7;
+  return group.values[vn] + group.values[vc] + group.values[vw];
+}
+
+ordered_json types_json(const ScoreReport& report) {
+  ordered_json types = ordered_json::object();
+  for (const Group& group : report.types) {
+    ordered_json& type = types[group.category] = {{"values", number(gold_values(group), true)}};
+    type.update(named(*report.scores.metric, group.values));
+  }
+  return types;
+}
+
+std::string type_lines(const ScoreReport& report) {
+  std::string text =
+      fmt::format("\nby type   {:>8} {:>10} {:>8} {:>8}\n", "values", "precision", "recall", "f1");
+  for (const Group& group : report.types)
+    text += fmt::format("  {:<8}{:>8.0f} {:>10.2f} {:>8.2f} {:>8.2f}\n", group.category, gold_values(group),
+                        group.values[0], group.values[1], group.values[2]);
+  return text;
+}
+
 std::string p_text(double p_value, double least) {
   least = std::max(least, 0.0001);
   return p_value <= least ? fmt::format("p < {:.4f}", least * 1.0001) : fmt::format("p = {:.4f}", p_value);
@@ -137,6 +161,7 @@ ordered_json score_json(const ScoreReport& report) {
       if (const auto& interval = report.scores.intervals[v])
         json["intervals"][std::string(metric.values[v].name)] = {interval->low, interval->high};
   }
+  if (!report.types.empty()) json["types"] = types_json(report);
   if (!report.groups.empty()) json["groups"] = groups_json(report);
   if (ordered_json worth = confidence_json(report.judged); !worth.empty())
     json["confidence"] = std::move(worth);
@@ -164,6 +189,7 @@ std::string score_text(const ScoreReport& report) {
                         test.only_second, test.only_first, p_text(test.p_value, 0));
   }
   text += confidence_text(report.judged);
+  if (!report.types.empty() && !report.against) text += type_lines(report);
   if (!report.groups.empty() && !report.against) text += group_lines(report);
   return text;
 }

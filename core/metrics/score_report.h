@@ -14,6 +14,7 @@ struct ScoreReport {
   Scores scores;
   ScoreOptions options;
   std::vector<Group> groups;
+  std::vector<Group> types;  ///< attributes: by type of value, where the schema is known
   int64_t missing = 0, unknown = 0;
   struct Against {
     std::string path;

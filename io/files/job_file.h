@@ -56,5 +56,7 @@ ChatTemplate read_chat_file(const std::string& path);
 Schema read_schema(const std::string& path);
 /// The job's schema; numbers and dates have the job's locale where they have none of their own.
 Schema read_schema(const Job& job);
+/// The word that a schema file has for a type.
+std::string_view type_word(ValueType type);
 
 }  // namespace sheaf

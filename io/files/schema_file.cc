@@ -206,6 +206,10 @@ std::optional<Category> read_json_category(const std::string& path) {
 
 }  // namespace
 
+std::string_view type_word(ValueType type) {
+  return std::ranges::find(kTypes, type, [](const auto& each) { return each.second; })->first;
+}
+
 Schema read_schema(const std::string& path) {
   if (path.ends_with(".json"))
     if (std::optional<Category> category = read_json_category(path)) return {{std::move(*category)}};

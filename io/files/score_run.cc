@@ -1,6 +1,8 @@
 #include "io/files/score_run.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "core/base/error.h"
 #include "io/base/mapped_file.h"
@@ -43,17 +45,24 @@ class ScoreInput {
           "{} needs --pred RUN and the right answers: --gold FILE, or --job JOB if they are columns of the "
           "job's corpus; see `sheaf score --help`",
           metric.name);
+    if (!settings.schema.empty() && metric.name != "attributes")
+      refuse("--schema works only with --metric attributes, whose scores it divides by type of value");
     if (settings.job.empty() && !(settings.gold_columns.empty() && settings.overrides.empty()))
       refuse("--gold-column and --set work only with --job");
     if (judged) return;
     if (!settings.job.empty() && metric.name == "agreement")
       refuse("agreement compares two runs; name the other one with --gold, and leave out --job");
-    if (!settings.job.empty())
-      gold_ = read_job_gold(read_job(settings.job, settings.overrides, false), settings.gold_columns);
-    else if (metric.name == "agreement")
+    if (!settings.schema.empty()) schema_ = read_schema(settings.schema);
+    if (!settings.job.empty()) {
+      Job job = read_job(settings.job, settings.overrides, false);
+      if (!schema_ && metric.name == "attributes" && !job.task.schema.empty())
+        schema_ = read_schema(job.task.schema);
+      gold_ = read_job_gold(std::move(job), settings.gold_columns);
+    } else if (metric.name == "agreement") {
       first_ = read_predictions(settings.gold);
-    else
+    } else {
       gold_ = read_gold(settings.gold_format, settings.gold, {.hint = kJobHint});
+    }
     const auto none = std::count_if(gold_.begin(), gold_.end(),
                                     [](const GoldAnswer& gold) { return gold.references.empty(); });
     if (metric.name == "squad1" && none > 0)
@@ -84,14 +93,36 @@ class ScoreInput {
                   ? "with another value than the one marked wrong, neither right nor wrong, left out"
                   : "of which gold knows only a wrong value, left out of the comparison",
               joined.unjudged, path);
+    if (schema_) set_types(joined.items);
     return joined;
   }
 
  private:
+  /// Tells each item what type its attribute has. Gold that names no category leaves an attribute without a
+  /// type if categories differ about it.
+  void set_types(std::vector<MetricItem>& items) const {
+    std::map<std::pair<std::string, std::string>, std::set<std::string_view>> types;
+    for (const Category& category : schema_->categories)
+      for (const Attribute& attribute : category.attributes)
+        for (const std::string& name : {category.name, std::string()})
+          types[{name, attribute.name}].insert(type_word(attribute.type));
+    std::set<std::string> strange;
+    for (MetricItem& item : items) {
+      const auto found = types.find({item.category, item.attribute});
+      if (found != types.end() && found->second.size() == 1)
+        item.type = *found->second.begin();
+      else
+        strange.insert(item.attribute);
+    }
+    name_some(note_, "without one type in the schema, left out of the scores by type",
+              {strange.begin(), strange.end()}, scored());
+  }
+
   const ScoreSettings& settings_;
   const Metric& metric_;
   const Note& note_;
   std::vector<GoldAnswer> gold_;
+  std::optional<Schema> schema_;
   Predictions first_;
 };
 
@@ -136,6 +167,7 @@ ScoredRun score_run(const ScoreSettings& settings, const Note& note) {
     run.report.unknown = static_cast<int64_t>(joined.unknown.size());
     run.report.scores = score_items(metric, joined.items, settings.options);
     run.report.groups = break_down(metric, joined.items);
+    run.report.types = break_down_by_type(metric, joined.items);
     run.report.judged = judged_items(joined.items, run.report.scores);
     if (!settings.against.empty()) run.report.against = compare(settings, input, joined, run.report.scores);
     run.items = std::move(joined.items);

@@ -128,6 +128,18 @@ std::string find_schema(const RunPlaces& places, const Manifest& manifest) {
 
 }  // namespace
 
+std::string schema_of_run(const std::string& run, const std::function<void(const std::string& text)>& note) {
+  if (!file_size(run + "/manifest.json")) return {};
+  try {
+    const Manifest manifest = read_manifest(run, "run the job again with --restart");
+    return manifest.sources.schema.empty() ? "" : find_schema({run, "", ""}, manifest);
+  } catch (const Error& error) {
+    if (error.fault() != Fault::input) throw;
+    note(fmt::format("no scores by type: {}", error.what()));
+    return {};
+  }
+}
+
 void check_attribute(const char* option, const std::string& name, const Schema& schema,
                      const std::string& category) {
   std::vector<std::string> known;

@@ -21,6 +21,10 @@ struct RunPlaces {
 /// The report of a run; of one that is not finished, what is saved of it, and `note` is told so.
 NamedReport read_run_report(std::string run, const std::function<void(const std::string& text)>& note);
 
+/// The schema file of the run in a folder. Empty if the folder has no manifest, its job is not an extract
+/// job, or the schema is gone or has changed; of the last two `note` is told.
+std::string schema_of_run(const std::string& run, const std::function<void(const std::string& text)>& note);
+
 /// Refuses an attribute that the schema, or one category of it, does not have. `option`: what asked for it.
 void check_attribute(const char* option, const std::string& name, const Schema& schema,
                      const std::string& category = "");

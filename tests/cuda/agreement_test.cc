@@ -73,7 +73,7 @@ TEST(Agreement, LogitsOfEveryTokenAgreeWithTheCpu) {
     size_t answers = 0;
     EXPECT_TRUE(pipeline.run([&](const Record&, const Outcome& one) { answers += one.answers.size(); },
                              [](const Reject& reject) { ADD_FAILURE() << reject.reason; }));
-    EXPECT_EQ(answers, extract ? 346u : 154u);
+    EXPECT_EQ(answers, extract ? 365u : 154u);
     both.errors.print(std::string(word_of(job.task.kind)));
     std::printf("%s: %lld tokens the same, worst loss %.3f\n", std::string(word_of(job.task.kind)).c_str(),
                 static_cast<long long>(both.same_picks), static_cast<double>(both.worst_loss));
@@ -94,7 +94,7 @@ const std::string kShort = " --set method.max_value_tokens=8";
 TEST(Agreement, AnswersAgreeWithTheCpu) {
   NEED_GPU_AND_MODEL();
   const TempFolder scratch;
-  for (const auto& [job, answers] : {std::pair{"configs/ask.yaml", 154}, {"configs/demo.yaml", 346}}) {
+  for (const auto& [job, answers] : {std::pair{"configs/ask.yaml", 154}, {"configs/demo.yaml", 365}}) {
     const Ran ran = test::compare_runs(
         scratch, job + kShort + " --a engine.device=cpu --b engine.device=cuda --at-least 0.9");
     EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
@@ -110,7 +110,7 @@ TEST(Agreement, PackedPromptsAnswerAsOnePromptPerQuestion) {
   for (const auto& [job, method, answers] : {std::tuple{"configs/ask.yaml", "ippd", 154},
                                              {"configs/ask.yaml", "prefix", 154},
                                              {"configs/ask.yaml", "parallel-prompting", 154},
-                                             {"configs/demo.yaml", "hpd", 346}}) {
+                                             {"configs/demo.yaml", "hpd", 365}}) {
     const Ran ran =
         test::run_sheaf(scratch, std::string("verify ") + job + kShort +
                                      " --device cuda --json --limit 40 --set method.name=" + method);

@@ -60,6 +60,7 @@ TEST_F(ScoreCommand, GoldMayBeColumnsOfTheJobsCorpus) {
   EXPECT_EQ(found["vw"], 1);
   EXPECT_EQ(found["nv"], 1);
   EXPECT_EQ(found["vn"].get<int>() + found["nn"].get<int>(), 0) << "a pen has no bags, and a reject no row";
+  EXPECT_EQ(found["types"]["integer"]["vw"], 1) << "the job names its schema";
   found = score(asked + " --gold-column Brand=maker");
   EXPECT_EQ(found["vc"], 1);
   EXPECT_EQ(found["vw"], 1);
@@ -79,6 +80,50 @@ TEST_F(ScoreCommand, GoldMayBeColumnsOfTheJobsCorpus) {
                  "attributes needs --pred RUN and the right answers: --gold FILE, or --job JOB");
   expect_refusal("--metric attributes --gold " + rows + " --pred " + rows + " --gold-column Brand",
                  "--gold-column and --set work only with --job");
+}
+
+TEST_F(ScoreCommand, ScoresByTypeOfValueWhereTheSchemaIsKnown) {
+  const std::string schema = write(
+      "schema.yaml",
+      "categories:\n  Tea: [{name: Brand}, {name: Bags, type: integer}, {name: Organic, type: boolean}]\n"
+      "  Pen: [{name: Brand}, {name: Refill, type: boolean}, {name: Bags, type: text}]\n");
+  const std::string values = R"("gold":{"Brand":"Oak","Bags":20,"Organic":true}})"
+                             "\n";
+  const std::string gold = write("typed.jsonl", R"({"id":1,"category":"Tea",)" + values +
+                                                    R"({"id":2,"category":"Pen","gold":{"Refill":false}})"
+                                                    "\n");
+  const std::string rows =
+      write("rows.jsonl",
+            "{\"id\":1,\"category\":\"Tea\",\"values\":{\"Brand\":\"Oak\",\"Bags\":25,\"Organic\":null}}\n"
+            "{\"id\":2,\"category\":\"Pen\",\"values\":{\"Refill\":false}}\n");
+  const std::string asked = "--metric attributes --pred " + rows + " --gold ";
+  EXPECT_FALSE(score(asked + gold).contains("types")) << "rows alone do not tell types";
+  json types = score(asked + gold + " --schema " + schema)["types"];
+  ASSERT_EQ(types.size(), 3u) << types;
+  EXPECT_EQ(types["boolean"]["values"], 2);
+  EXPECT_EQ(types["boolean"]["micro_recall"], 50);
+  EXPECT_EQ(types["boolean"]["micro_precision"], 100);
+  EXPECT_EQ(types["boolean"]["vn"], 1);
+  EXPECT_EQ(types["integer"]["vw"], 1);
+  EXPECT_EQ(types["integer"]["micro_f1"], 0);
+  EXPECT_EQ(types["text"]["micro_f1"], 100);
+  const Ran text = run(asked + gold + " --schema " + schema);
+  EXPECT_NE(text.out.find("\nby type     values  precision   recall       f1\n"
+                          "  boolean        2     100.00    50.00    66.67\n"
+                          "  integer        1       0.00     0.00     0.00\n"
+                          "  text           1     100.00   100.00   100.00\n"),
+            std::string::npos)
+      << text.out;
+  // Without a category, a name that has two types in the schema has none.
+  const std::string bare = write("bare.jsonl", R"({"id":1,)" + values);
+  const Ran unsure = run(asked + bare + " --json --schema " + schema);
+  types = json::parse(unsure.out)["types"];
+  EXPECT_EQ(types.size(), 2u) << types;
+  EXPECT_NE(unsure.err.find("1 without one type in the schema, left out of the scores by type: \"Bags\""),
+            std::string::npos)
+      << unsure.err;
+  expect_refusal(squad() + rows + " --schema " + schema, "--schema works only with --metric attributes");
+  expect_refusal(asked + gold + " --schema " + rows, "rows.jsonl");
 }
 
 TEST_F(ScoreCommand, GoldAnswersMayBeAColumn) {
