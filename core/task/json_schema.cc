@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -14,7 +16,8 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr size_t kMostProperties = 1000, kMostEntries = 10'000, kLongestName = 200;
-constexpr int kMostReferences = 20;  // one behind the other
+constexpr size_t kMostMistakes = 20;  // told at once
+constexpr int kMostReferences = 20;   // one behind the other
 
 /// Keys that say nothing about which values are valid.
 constexpr std::array<std::string_view, 12> kIdle = {"$schema",    "$id",      "$comment",  "$anchor",
@@ -42,13 +45,29 @@ struct Place {
   std::string path;
 };
 
-/// The first key that is neither known nor idle.
-std::optional<std::string> other_key(const Place& at, const std::vector<std::string_view>& known) {
+/// The paths of all keys that are neither known nor idle. Keys that begin with "x-" are a program's own.
+std::vector<std::string> other_keys(const Place& at, const std::vector<std::string_view>& known) {
+  std::vector<std::string> others;
   for (const auto& [key, value] : at.schema->items())
-    if (std::ranges::find(known, key) == known.end() && std::ranges::find(kIdle, key) == kIdle.end())
-      return key;
-  return std::nullopt;
+    if (std::ranges::find(known, key) == known.end() && std::ranges::find(kIdle, key) == kIdle.end() &&
+        !key.starts_with("x-"))
+      others.push_back(key_path(at.path, key));
+  return others;
 }
+
+std::string listed(const std::vector<std::string>& paths, std::string_view advice) {
+  return fmt::format("{} {} not supported; {}", fmt::join(paths, ", "), paths.size() == 1 ? "is" : "are",
+                     advice);
+}
+
+/// Formats that are patterns.
+constexpr std::pair<std::string_view, const char*> kFormats[] = {
+    {"date-time", "\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2})?(Z|[+-]\\d{2}:\\d{2})?"},
+    {"time", "\\d{2}:\\d{2}(:\\d{2})?"},
+    {"uuid", "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"},
+    {"ipv4", "\\d{1,3}(\\.\\d{1,3}){3}"},
+    {"email", "[^ @]+@[^ @]+\\.[^ @]+"},
+    {"uri", "[a-zA-Z][a-zA-Z0-9+.-]*:[^ ]+"}};
 
 class SchemaReader {
  public:
@@ -64,13 +83,25 @@ class SchemaReader {
     if (properties->size() > kMostProperties)
       refuse("{} has {} keys; at most {} are allowed", path, properties->size(), kMostProperties);
     std::vector<Attribute> attributes;
+    std::vector<std::string> mistakes;
     for (const auto& [name, schema] : properties->items()) {
       const std::string here = key_path(path, name);
       if (name.find_first_not_of(" \t\r\n") == std::string::npos || name.size() > kLongestName)
         refuse("{}: a key must have a name of at most {} bytes", here, kLongestName);
-      attributes.push_back(read_property({&schema, here}));
-      attributes.back().name = name;
+      try {
+        attributes.push_back(read_property({&schema, here}));
+        attributes.back().name = name;
+      } catch (const Error& error) {
+        if (error.fault() != Fault::input) throw;
+        mistakes.emplace_back(error.what());
+      }
     }
+    if (mistakes.size() > kMostMistakes) {
+      const size_t more = mistakes.size() - kMostMistakes;
+      mistakes.resize(kMostMistakes);
+      mistakes.push_back(fmt::format("and {} more", more));
+    }
+    if (!mistakes.empty()) refuse("{}", fmt::join(mistakes, "\n  "));
     return attributes;
   }
 
@@ -96,9 +127,8 @@ class SchemaReader {
 
   /// What stands beside a reference would narrow it down.
   static void check_alone(const Place& at, std::string_view reference) {
-    if (const auto key = other_key(at, {reference, "description"}))
-      refuse("{}: {} beside {} is not supported; write it in one schema", key_path(at.path, *key), *key,
-             reference);
+    if (const auto keys = other_keys(at, {reference, "description"}); !keys.empty())
+      refuse("{}", listed(keys, fmt::format("beside {} write all in one schema", reference)));
   }
 
   const ordered_json& referred(const Place& at) const {
@@ -119,9 +149,10 @@ class SchemaReader {
     const std::string type = at.schema->contains("type") ? written(at.schema->at("type")) : "\"object\"";
     if (type != "\"object\"") refuse("{} must be \"object\", not {}", key_path(at.path, "type"), type);
     // All keys are written and no others, so `required` and `additionalProperties` are met.
-    if (const auto key =
-            other_key(at, {"type", "properties", "description", "required", "additionalProperties"}))
-      refuse("{} is not supported; a flat object with properties is", key_path(at.path, *key));
+    if (const auto keys =
+            other_keys(at, {"type", "properties", "description", "required", "additionalProperties"});
+        !keys.empty())
+      refuse("{}", listed(keys, "a flat object with properties is"));
   }
 
   Attribute read_property(Place at) const {
@@ -136,25 +167,31 @@ class SchemaReader {
       known.insert(known.end(), {"enum", "const"});
       read_options(at, type, attribute);
     } else if (type == "string") {
-      known.insert(known.end(), {"pattern", "format"});
+      known.insert(known.end(), {"pattern", "format", "minLength", "maxLength"});
       read_string(at, attribute);
     } else if (type == "number" || type == "integer") {
+      known.insert(known.end(), {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"});
       attribute.type = type == "number" ? ValueType::number : ValueType::integer;
+      read_bounds(at, attribute.limits);
     } else if (type == "boolean") {
       attribute.type = ValueType::boolean;
       attribute.options = {"true", "false"};
     } else if (type == "array") {
-      known.emplace_back("items");
+      known.insert(known.end(), {"items", "minItems", "maxItems", "uniqueItems"});
       attribute.type = ValueType::list;
       check_items(at);
+      attribute.limits.fewest = number_at(at, "minItems");
+      attribute.limits.most_items = number_at(at, "maxItems");
+      const auto unique = at.schema->find("uniqueItems");
+      attribute.limits.unique = unique != at.schema->end() && *unique == true;
     } else if (type == "object") {
       refuse("{}: an object inside of the object is not supported; make its keys keys of the outer one",
              key_path(at.path, "type"));
     } else {
       refuse_type(at, type);
     }
-    if (const auto key = other_key(at, known))
-      refuse("{} is not supported; remove it", key_path(at.path, *key));
+    if (const auto keys = other_keys(at, known); !keys.empty())
+      refuse("{}", listed(keys, keys.size() == 1 ? "remove it" : "remove them"));
     return attribute;
   }
 
@@ -231,15 +268,50 @@ class SchemaReader {
       refuse("{}: \"{}\" appears twice; remove one", path, shorten_text(*twice, 60));
   }
 
+  static std::vector<std::string_view> format_names() {
+    std::vector<std::string_view> names;
+    for (const auto& [name, pattern] : kFormats) names.push_back(name);
+    return names;
+  }
+
+  static std::optional<double> number_at(const Place& at, const char* key) {
+    const auto found = at.schema->find(key);
+    if (found == at.schema->end()) return std::nullopt;
+    if (!found->is_number() || !std::isfinite(found->get<double>()))
+      refuse("{} must be a number, not {}", key_path(at.path, key), written(*found));
+    return found->get<double>();
+  }
+
+  static void read_bounds(const Place& at, ValueLimits& limits) {
+    limits.least = number_at(at, "minimum");
+    limits.most = number_at(at, "maximum");
+    limits.above = number_at(at, "exclusiveMinimum");
+    limits.below = number_at(at, "exclusiveMaximum");
+    limits.multiple_of = number_at(at, "multipleOf");
+    if (limits.multiple_of && !(*limits.multiple_of > 0))
+      refuse("{} must be above 0", key_path(at.path, "multipleOf"));
+    if (std::max(limits.least.value_or(-HUGE_VAL), limits.above.value_or(-HUGE_VAL)) >
+        std::min(limits.most.value_or(HUGE_VAL), limits.below.value_or(HUGE_VAL)))
+      refuse("{}: no number lies between the bounds", at.path);
+  }
+
   static void read_string(const Place& at, Attribute& attribute) {
     const std::string format = text_at(*at.schema, "format", at.path),
                       pattern = text_at(*at.schema, "pattern", at.path);
-    if (!format.empty() && format != "date")
-      refuse("{}: \"{}\" is not supported; date is, or use a pattern", key_path(at.path, "format"),
-             shorten_text(format, 60));
+    attribute.limits.shortest = number_at(at, "minLength");
+    attribute.limits.longest = number_at(at, "maxLength");
     if (!format.empty() && !pattern.empty())
       refuse("{} beside format is not supported; remove one", key_path(at.path, "pattern"));
-    if (!format.empty()) attribute.type = ValueType::date;
+    if (format == "date") attribute.type = ValueType::date;
+    if (!format.empty() && format != "date") {
+      const auto* known = std::ranges::find(kFormats, format,
+                                            [](const auto& each) -> std::string_view { return each.first; });
+      if (known == std::end(kFormats))
+        refuse("{}: \"{}\" is not supported; use date, {}, or a pattern", key_path(at.path, "format"),
+               shorten_text(format, 60), fmt::join(format_names(), ", "));
+      attribute.type = ValueType::pattern;
+      attribute.pattern = std::make_shared<const Pattern>(known->second);
+    }
     if (pattern.empty()) return;
     attribute.type = ValueType::pattern;
     try {
@@ -282,8 +354,8 @@ class SchemaReader {
     const std::string path = key_path(at.path, "items");
     if (found == at.schema->end()) refuse("{} is missing; give {{\"type\": \"string\"}}", path);
     const Place items = resolve({&*found, path});
-    if (const auto key = other_key(items, {"type", "description"}))
-      refuse("{} is not supported; lists can only be of texts", key_path(path, *key));
+    if (const auto keys = other_keys(items, {"type", "description"}); !keys.empty())
+      refuse("{}", listed(keys, "lists can only be of texts"));
     if (items.schema->value("type", ordered_json()) != "string")
       refuse("{} must be \"string\"; lists can only be of texts", key_path(path, "type"));
   }

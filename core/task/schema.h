@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 
 #include "core/text/locale.h"
 #include "core/text/pattern.h"
@@ -19,6 +20,16 @@ enum class ValueType : uint8_t {
   span,  ///< a text that the document holds
 };
 
+/// Bounds of a value, each within them.
+struct ValueLimits {
+  std::optional<double> least = {}, most = {};         ///< of a number
+  std::optional<double> above = {}, below = {};        ///< of a number, neither of which it may be
+  std::optional<double> multiple_of = {};              ///< of a number
+  std::optional<double> shortest = {}, longest = {};   ///< of a text, in characters
+  std::optional<double> fewest = {}, most_items = {};  ///< texts of a list
+  bool unique = false;                                 ///< no text stands twice in a list
+};
+
 /// One attribute to extract.
 struct Attribute {
   std::string name;
@@ -27,7 +38,8 @@ struct Attribute {
   std::vector<std::string> options = {};  ///< the allowed values of an enumeration or a boolean
   std::string unit = {};                  ///< of a number: parsed away, and no other is accepted
   std::shared_ptr<const Pattern> pattern = {};
-  Locale locale = {};    ///< of a number or a date: how it is written
+  Locale locale = {};  ///< of a number or a date: how it is written
+  ValueLimits limits = {};
   bool nullable = true;  ///< of an AnswerObject: null is a value too. What is extracted may always be null
 };
 
@@ -66,9 +78,9 @@ void free_spans(Schema& schema);
 
 /// The properties of a JSON Schema that describes a flat object, as attributes in the order in which they are
 /// written; what Pydantic's model_json_schema() prints is one. Reads `properties`, `type`, `enum`, `const`,
-/// `description`, `items` of texts, `pattern`, `format: date`, null beside one type (in `type`, `anyOf` or
-/// `oneOf`), and `$ref` to `$defs` of the same schema. Refuses anything else that would change the answer,
-/// naming its path, which begins with `path`.
+/// `description`, `items` of texts, `pattern`, formats, bounds of numbers, lengths and lists, null beside one
+/// type (in `type`, `anyOf` or `oneOf`), and `$ref` to `$defs` of the same schema; annotations are passed
+/// over. Refuses everything else, all of it at once, by paths that begin with `path`.
 std::vector<Attribute> read_json_schema(const nlohmann::ordered_json& schema, const std::string& path);
 
 }  // namespace sheaf

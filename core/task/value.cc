@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/ranges.h>
+#include <set>
 
 #include "core/engine/stop_rules.h"
 #include "core/text/date_text.h"
@@ -209,7 +210,39 @@ RowAnswer read_option(const Attribute& attribute, std::string_view text) {
   return {nullptr, "not one of the options: " + in_quotes(text)};
 }
 
-RowAnswer value_of(const Attribute& attribute, const Literal& literal) {
+/// What the value breaks of the attribute's limits; empty: nothing.
+std::string broken_limit(const ValueLimits& limits, const RowValue& value) {
+  const auto check_length = [](double length, const std::optional<double>& least,
+                               const std::optional<double>& most, std::string_view what) -> std::string {
+    if (least && length < *least) return fmt::format("fewer than {} {}", *least, what);
+    if (most && length > *most) return fmt::format("more than {} {}", *most, what);
+    return {};
+  };
+  const auto check = [&](const auto& held) -> std::string {
+    using Held = std::decay_t<decltype(held)>;
+    if constexpr (std::is_same_v<Held, std::string>) {
+      return check_length(static_cast<double>(count_characters(held)), limits.shortest, limits.longest,
+                          "characters");
+    } else if constexpr (std::is_same_v<Held, std::vector<std::string>>) {
+      if (limits.unique && std::set<std::string>(held.begin(), held.end()).size() < held.size())
+        return "an entry twice";
+      return check_length(static_cast<double>(held.size()), limits.fewest, limits.most_items, "entries");
+    } else if constexpr (std::is_arithmetic_v<Held> && !std::is_same_v<Held, bool>) {
+      const auto number = static_cast<double>(held);
+      if (limits.least && number < *limits.least) return fmt::format("less than {}", *limits.least);
+      if (limits.most && number > *limits.most) return fmt::format("more than {}", *limits.most);
+      if (limits.above && number <= *limits.above) return fmt::format("not above {}", *limits.above);
+      if (limits.below && number >= *limits.below) return fmt::format("not below {}", *limits.below);
+      if (limits.multiple_of &&
+          std::abs(std::remainder(number, *limits.multiple_of)) > 1e-9 * std::abs(number))
+        return fmt::format("not a multiple of {}", *limits.multiple_of);
+    }
+    return {};
+  };
+  return std::visit(check, value);
+}
+
+RowAnswer typed_value(const Attribute& attribute, const Literal& literal) {
   using Kind = Literal::Kind;
   if (literal.kind == Kind::null) return {};
   const std::string_view text = trim(literal.text);
@@ -249,6 +282,13 @@ RowAnswer value_of(const Attribute& attribute, const Literal& literal) {
     }
   }
   return {nullptr, "unknown type"};
+}
+
+RowAnswer value_of(const Attribute& attribute, const Literal& literal) {
+  RowAnswer value = typed_value(attribute, literal);
+  if (const std::string broken = broken_limit(attribute.limits, value.value); !broken.empty())
+    return {nullptr, broken + ": " + in_quotes(literal.text)};
+  return value;
 }
 
 /// Where a whole member of an object ends: at each comma or line break behind one.

@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/task/schema.h"
+#include "core/task/value.h"
 
 namespace sheaf {
 namespace {
@@ -89,12 +90,18 @@ TEST(JsonSchema, UnsupportedKeywordsAreRefusedByPath) {
             "s.properties.a.type is not supported, except for one type and \"null\"; give one type");
   EXPECT_EQ(property_error(R"({"anyOf": [{"type": "number"}, {"type": "string"}]})"),
             "s.properties.a.anyOf is not supported, except for one type and null; give one type");
-  EXPECT_EQ(property_error(R"({"anyOf": [{"type": "number", "minimum": 0}, {"type": "null"}]})"),
-            "s.properties.a.anyOf[0].minimum is not supported; remove it");
-  EXPECT_EQ(property_error(R"({"type": "string", "maxLength": 5})"),
-            "s.properties.a.maxLength is not supported; remove it");
-  EXPECT_EQ(property_error(R"({"type": "string", "format": "email"})"),
-            "s.properties.a.format: \"email\" is not supported; date is, or use a pattern");
+  EXPECT_EQ(property_error(R"({"anyOf": [{"type": "number", "maxLength": 5}, {"type": "null"}]})"),
+            "s.properties.a.anyOf[0].maxLength is not supported; remove it");
+  EXPECT_EQ(property_error(R"({"type": "string", "minimum": 5, "if": {}, "x-order": 3})"),
+            "s.properties.a.minimum, s.properties.a.if are not supported; remove them");
+  EXPECT_EQ(property_error(R"({"type": "number", "minimum": "0"})"),
+            "s.properties.a.minimum must be a number, not \"0\"");
+  EXPECT_EQ(property_error(R"({"type": "number", "minimum": 2, "exclusiveMaximum": 1})"),
+            "s.properties.a: no number lies between the bounds");
+  EXPECT_EQ(
+      property_error(R"({"type": "string", "format": "phone"})"),
+      "s.properties.a.format: \"phone\" is not supported; use date, date-time, time, uuid, ipv4, email, "
+      "uri, or a pattern");
   EXPECT_EQ(property_error(R"({"type": "string", "pattern": "^a|b$"})"),
             "s.properties.a.pattern: ^ or $ belongs to one side of the | only; put the alternatives in "
             "parentheses");
@@ -116,13 +123,62 @@ TEST(JsonSchema, UnsupportedKeywordsAreRefusedByPath) {
       "s.properties.a.$ref: \"other.json#/a\" is not a part of $defs of this schema; only such references "
       "can be followed");
   EXPECT_EQ(property_error(R"({"$ref": "#/$defs/A", "minimum": 1})"),
-            "s.properties.a.minimum: minimum beside $ref is not supported; write it in one schema");
+            "s.properties.a.minimum is not supported; beside $ref write all in one schema");
   EXPECT_EQ(
       error_of(R"({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"$ref": "#/$defs/A"}}})"),
       "s.properties.a.$ref: the references go in a circle");
   EXPECT_EQ(property_error(R"({"type": "object", "properties": {}})"),
             "s.properties.a.type: an object inside of the object is not supported; make its keys keys of the "
             "outer one");
+}
+
+TEST(JsonSchema, AllMistakesAreToldAtOnce) {
+  EXPECT_EQ(
+      error_of(R"({"properties": {"a": {"type": "object"}, "b": {"type": "string"}, "c": {"type": "array"},
+                        "d": {"type": "number", "not": {}}}})"),
+      "s.properties.a.type: an object inside of the object is not supported; make its keys keys of the outer "
+      "one\n  s.properties.c.items is missing; give {\"type\": \"string\"}\n  s.properties.d.not is not "
+      "supported; remove it");
+}
+
+TEST(JsonSchema, BoundsLengthsAndFormatsAreEnforced) {
+  const auto read = [](const std::string& schema, const std::string& written) {
+    const auto attributes =
+        read_json_schema(ordered_json::parse(R"({"properties": {"a": )" + schema + "}}"), "");
+    const RowAnswer value = read_value(attributes[0], written, false);
+    return std::string(is_found(value.value) ? "ok" : value.note);
+  };
+  const std::string range = R"({"type": "number", "minimum": 0, "exclusiveMaximum": 10})";
+  EXPECT_EQ(read(range, " 9.5"), "ok");
+  EXPECT_EQ(read(range, " 0"), "ok");
+  EXPECT_EQ(read(range, " -1"), "less than 0: \"-1\"");
+  EXPECT_EQ(read(range, " 10"), "not below 10: \"10\"");
+  const std::string step = R"({"type": "integer", "exclusiveMinimum": 0, "maximum": 100, "multipleOf": 5})";
+  EXPECT_EQ(read(step, " 25"), "ok");
+  EXPECT_EQ(read(step, " 0"), "not above 0: \"0\"");
+  EXPECT_EQ(read(step, " 105"), "more than 100: \"105\"");
+  EXPECT_EQ(read(step, " 7"), "not a multiple of 5: \"7\"");
+  const std::string text = R"({"type": "string", "minLength": 2, "maxLength": 4})";
+  EXPECT_EQ(read(text, " \"äöü\""), "ok") << "characters, not bytes";
+  EXPECT_EQ(read(text, " \"a\""), "fewer than 2 characters: \"a\"");
+  EXPECT_EQ(read(text, " \"abcde\""), "more than 4 characters: \"abcde\"");
+  const std::string list =
+      R"({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 2, "uniqueItems": true})";
+  EXPECT_EQ(read(list, " [\"a\", \"b\"]"), "ok");
+  EXPECT_EQ(read(list, " [\"a\", \"a\"]"), "an entry twice: \"[\"a\", \"a\"]\"");
+  EXPECT_EQ(read(list, " [\"a\", \"b\", \"c\"]").substr(0, 19), "more than 2 entries");
+  const auto format = [&](const std::string& name, const std::string& value) {
+    return read(R"({"type": "string", "format": ")" + name + "\"}", " \"" + value + "\"") == "ok";
+  };
+  EXPECT_TRUE(format("date-time", "2026-03-01T12:30:00Z"));
+  EXPECT_TRUE(format("date-time", "2026-03-01T12:30+01:00"));
+  EXPECT_FALSE(format("date-time", "2026-03-01"));
+  EXPECT_TRUE(format("time", "12:30"));
+  EXPECT_TRUE(format("email", "a.b@c.de"));
+  EXPECT_FALSE(format("email", "a.b"));
+  EXPECT_TRUE(format("uuid", "123e4567-e89b-12d3-a456-426614174000"));
+  EXPECT_TRUE(format("uri", "https://example.com/a?b"));
+  EXPECT_FALSE(format("ipv4", "1.2.3"));
 }
 
 TEST(JsonSchema, TheRootMayBeAReference) {
