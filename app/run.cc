@@ -32,8 +32,7 @@ int run(const RunOptions& options) {
     print_json(end.report.is_object() ? end.report : nlohmann::ordered_json::object());
   if (end.was_finished || end.report.is_null()) return end.exit_code;
   const auto count = [&](const char* key) { return end.report.at(key).get<int64_t>(); };
-  const int64_t rejects = count("rejects") + count("rejects_uncounted"),
-                records = rejects + count("rows") + count("rows_uncounted");
+  const int64_t rejects = count("rejects"), records = rejects + count("rows");
   if (options.json) {
     print_json(end.report);
   } else if (!options.quiet) {

@@ -90,8 +90,10 @@ void RunCount::bring_up_to_date(const PipelineStats& pipeline) {
 
 ordered_json RunCount::all_sessions(const Report& session) const {
   ordered_json whole = report_json(session);
-  whole["rows_uncounted"] = rows_uncounted_;
-  whole["rejects_uncounted"] = rejects_uncounted_;
+  for (const auto& [key, uncounted] : {std::pair("rows", rows_uncounted_), {"rejects", rejects_uncounted_}}) {
+    whole[fmt::format("{}_uncounted", key)] = uncounted;
+    whole[key] = whole[key].get<int64_t>() + uncounted;
+  }
   return earlier_ ? add_reports(*earlier_, whole) : whole;
 }
 
