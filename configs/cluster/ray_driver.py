@@ -16,9 +16,9 @@ class TryAgain(Exception):
     """A part ended in a way that another try may not meet."""
 
 
-def run_part(sheaf, job, out, index, count):
+def run_part(sheaf, job, out, device, index, count):
     command = [sheaf, "run", job, "--shard", f"{index}/{count}", "--set", f"output.path={out}/part-{index}",
-               "--exit-zero-on-rejects", "--quiet"]
+               "--device", device, "--exit-zero-on-rejects", "--quiet"]
     code = subprocess.run(command).returncode
     if code in (75, 130) or code < 0:  # try again later, stopped in order, killed
         raise TryAgain(f"part {index} ended with {code}")
@@ -31,6 +31,7 @@ def main():
     options.add_argument("out")
     options.add_argument("--shards", type=int, required=True, help="8 to 20 for each GPU")
     options.add_argument("--gpus", type=float, default=1, help="for each part")
+    options.add_argument("--device", default="cuda", help="as sheaf run's; a part that finds no GPU fails")
     options.add_argument("--cpus", type=float, default=8, help="for each part")
     options.add_argument("--tries", type=int, default=6, help="for each part")
     options.add_argument("--sheaf", default="sheaf")
@@ -40,7 +41,7 @@ def main():
     # A worker or a node that dies counts as a try too.
     part = ray.remote(num_gpus=given.gpus, num_cpus=given.cpus, max_retries=given.tries,
                       retry_exceptions=[TryAgain])(run_part)
-    codes = ray.get([part.remote(given.sheaf, job, out, index, given.shards) for index in range(given.shards)])
+    codes = ray.get([part.remote(given.sheaf, job, out, given.device, index, given.shards) for index in range(given.shards)])
     if any(codes):
         sys.exit(f"these parts failed (exit code): { {i: code for i, code in enumerate(codes) if code} }")
     parts = [f"{out}/part-{index}" for index in range(given.shards)]
