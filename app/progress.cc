@@ -136,6 +136,10 @@ void ShownRun::note(const std::string& text) {
   if (!quiet_) print_note(text);
 }
 
+void ShownRun::warn(const std::string& text) {
+  print_warning(text);
+}
+
 void ShownRun::heading(const std::string& text) {
   if (!quiet_) print_line(text, Stream::err);
 }

@@ -59,6 +59,7 @@ class ShownRun : public RunListener {
   explicit ShownRun(bool quiet, std::string log = "") : quiet_(quiet), log_(std::move(log)) {}
 
   void note(const std::string& text) override;
+  void warn(const std::string& text) override;
   void heading(const std::string& text) override;
   void started(std::optional<int64_t> records) override { progress_.emplace(quiet_, records, log_); }
   void guess(int64_t records) override { progress_->guess(records); }

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/report/report.h"
 #include "core/text/spelling.h"
+#include "io/answers/answer_log.h"
 #include "io/run_folder/merge_shards.h"
 #include "io/run_folder/output_place.h"
 
@@ -87,9 +88,11 @@ void add_run_command(Program& program) {
        {"--max-usd", settings.max_usd,
         "Stop likewise after this many dollars, at the job's cost.usd_per_hour (0: never)",
         number_from(0, 1e6)},
-       {"--reuse", settings.reuse,
-        "Take answers from this finished run where nothing that decides them has changed (output.reuse)",
-        value_name("FOLDER")},
+       reuse_options(settings.reuse),
+       {"--require-reuse", settings.reuse.required,
+        "End with exit code 2, before anything is decoded, when a smaller share of the answers is known from "
+        "the runs of --reuse: 0.9 or 90%",
+        value_name("SHARE")},
        {"--log", options->log, "Append a line of progress to this file every ten seconds"}},
       [options] { return run(*options); });
 }
@@ -109,7 +112,11 @@ void add_merge_command(Program& program) {
         "End with exit code 0, not 1, when the shards have rejected records"}},
       [options] {
         outlive_readers();
-        const Merged merged = merge_shards(real_files(), options->out, options->shards);
+        const auto keep_answers = [](const std::string& out, const std::vector<std::string>& shards) {
+          const std::string trouble = merge_answers(real_files(), out, shards);
+          return trouble.empty() ? "" : "the merged folder has no answers for --reuse: " + trouble;
+        };
+        const Merged merged = merge_shards(real_files(), options->out, options->shards, keep_answers);
         if (!merged.notice.empty()) print_note(merged.notice);
         print_line(fmt::format("{}{} in {}, {} in {}", merged.was_finished ? "already merged: " : "",
                                counted(merged.rows, "row"), counted(merged.files, "file"),

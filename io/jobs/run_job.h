@@ -5,6 +5,7 @@
 
 #include "core/engine/backend.h"
 #include "core/job/job.h"
+#include "io/jobs/earlier_runs.h"
 
 namespace sheaf {
 
@@ -22,6 +23,8 @@ class RunListener {
   virtual ~RunListener() = default;
   /// Something the user should know.
   virtual void note(const std::string& /*text*/) {}
+  /// Something that costs money: shown also to those who asked for silence.
+  virtual void warn(const std::string& text) { note(text); }
   /// One of several runs begins.
   virtual void heading(const std::string& /*text*/) {}
   /// Decoding begins; `records` are to come, where that is known.
@@ -43,8 +46,8 @@ struct RunSettings {
   std::string max_rejects;     ///< "100" or "2.5%"; empty: any number
   double max_hours = 0;        ///< most hours of this session, opening the model included; 0: any
   double max_usd = 0;          ///< most dollars of this session at the job's price; 0: any
-  std::string reuse;  ///< a run's folder in place of output.reuse; empty: as the job says. With `restart` it
-                      ///< may be the output folder itself
+  ReuseWish reuse = {};        ///< with `restart` it may name the output folder itself
+  std::string published_to;    ///< the URI that the finished run goes to; empty: none
   /// What is to compute in place of an engine's backend. Tests make one fail.
   std::function<std::unique_ptr<Backend>(size_t engine, std::unique_ptr<Backend> backend)> replace = {};
 };
