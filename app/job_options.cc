@@ -30,7 +30,7 @@ Argument reuse_options(ReuseWish& wish) {
       {{"--reuse", wish.runs,
         "Take answers from this finished run where nothing that decides them has changed (output.reuse): a "
         "folder, a URI, or latest:out/{date} for the newest finished run that matches (may be repeated)",
-        kRepeatable, value_name("RUN")},
+        kRepeatable, value_name("FOLDER")},
        {"--reuse-if-exists", wish.if_exists,
         "Go on where a run of --reuse does not exist, as on the first night (otherwise exit code 2)"}});
 }

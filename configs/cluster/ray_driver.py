@@ -3,7 +3,8 @@
 
   python3 configs/cluster/ray_driver.py JOB.yaml OUT --shards 64
 
-All nodes need sheaf and the same folder for OUT. Run it again to go on after any failure."""
+All nodes need sheaf and the same folder for OUT. Run it again to go on after any failure. `sheaf status OUT` shows how
+far the parts are; each has a log, OUT/log-3.jsonl."""
 import argparse
 import os
 import subprocess
@@ -18,7 +19,8 @@ class TryAgain(Exception):
 
 def run_part(sheaf, job, out, device, index, count):
     command = [sheaf, "run", job, "--shard", f"{index}/{count}", "--set", f"output.path={out}/part-{index}",
-               "--device", device, "--exit-zero-on-rejects", "--quiet"]
+               "--device", device, "--exit-zero-on-rejects", "--quiet",
+               "--log", f"{out}/log-{index}.jsonl", "--log-format", "json"]
     code = subprocess.run(command).returncode
     if code in (75, 130) or code < 0:  # try again later, stopped in order, killed
         raise TryAgain(f"part {index} ended with {code}")
@@ -37,6 +39,7 @@ def main():
     options.add_argument("--sheaf", default="sheaf")
     given = options.parse_args()
     job, out = os.path.abspath(given.job), os.path.abspath(given.out)
+    os.makedirs(out, exist_ok=True)
     ray.init()
     # A worker or a node that dies counts as a try too.
     part = ray.remote(num_gpus=given.gpus, num_cpus=given.cpus, max_retries=given.tries,

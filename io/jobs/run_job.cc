@@ -115,11 +115,17 @@ class JobRun {
     pipeline_->on_step = [this](size_t engine, const EngineStats& stats) { count_step(engine, stats); };
     pipeline_->on_failed = [this](size_t engine, const std::string& why) { lose_engine(engine, why); };
     records_to_come_ = corpus_->records_expected();
-    if (records_to_come_) *records_to_come_ -= position_before_;
+    if (records_to_come_) {
+      count_->expect(*records_to_come_ - shard_.first);
+      *records_to_come_ -= position_before_;
+    }
   }
 
   /// False where it was interrupted.
   bool run() {
+    listener_.begun({job().file, folder_path(),
+                     shard_.count > 1 ? fmt::format("{}/{}", shard_.index, shard_.count) : "",
+                     engines_->describe(), folder_->rows(), folder_->rejects(), records_to_come_});
     listener_.started(records_to_come_);
     bool finished = false;
     try {
@@ -133,11 +139,12 @@ class JobRun {
           [this](const Reject& reject) {
             count_->add([&](Report& session) { session.statistics.reject(reject); });
             folder_->reject(reject);
+            listener_.rejected(reject);
           });
     } catch (...) {
       listener_.ended();
       try {
-        count_->save();
+        count_->save(true);
       } catch (const std::exception&) {  // what stopped the run is the one to report
       }
       throw;
@@ -152,7 +159,7 @@ class JobRun {
   }
 
   RunEnd interrupted() {
-    count_->save();
+    count_->save(true);
     const std::string resume = job().output.dated
                                    ? fmt::format("add --set output.path={} to the command", job().output.path)
                                    : "rerun the same command";
@@ -369,9 +376,11 @@ class JobRun {
         session.predicted_error = engines_->predicted_error();
       });
     }
-    if (!records_to_come_ && done.share_read.value_or(0) > 0)
-      listener_.guess(std::llround(static_cast<double>(done.rows_read) / *done.share_read) -
-                      position_before_);
+    if (!records_to_come_ && done.share_read.value_or(0) > 0) {
+      const int64_t all = std::llround(static_cast<double>(done.rows_read) / *done.share_read);
+      count_->expect(all - shard_.first);
+      listener_.guess(all - position_before_);
+    }
     listener_.step(
         {done.decoded, done.rejects, stats.tokens(), job().cost.usd_per_hour * job().cost.devices / 3600});
   }

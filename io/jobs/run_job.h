@@ -5,6 +5,7 @@
 
 #include "core/engine/backend.h"
 #include "core/job/job.h"
+#include "core/task/record.h"
 #include "io/jobs/earlier_runs.h"
 
 namespace sheaf {
@@ -17,6 +18,15 @@ struct RunState {
   double usd_per_second = 0;
 };
 
+/// What a session of a run begins with.
+struct RunBegin {
+  std::string job, output;         ///< the job's file and the run's folder
+  std::string shard;               ///< "3/64"; empty: all of the corpus
+  std::string backend;             ///< what computes: "CPU, int8, 2 threads"
+  int64_t rows = 0, rejects = 0;   ///< in the folder, from earlier sessions
+  std::optional<int64_t> records;  ///< to come, where that is known
+};
+
 /// Who is told how a run goes. This one keeps it to itself.
 class RunListener {
  public:
@@ -25,6 +35,10 @@ class RunListener {
   virtual void note(const std::string& /*text*/) {}
   /// Something that costs money: shown also to those who asked for silence.
   virtual void warn(const std::string& text) { note(text); }
+  /// A session of a run is about to decode.
+  virtual void begun(const RunBegin& /*run*/) {}
+  /// A record was rejected; comes on the thread of the rows.
+  virtual void rejected(const Reject& /*reject*/) {}
   /// One of several runs begins.
   virtual void heading(const std::string& /*text*/) {}
   /// Decoding begins; `records` are to come, where that is known.
