@@ -109,6 +109,7 @@ void add_tokenize_command(Program& program);
 void add_bench_command(Program& program);
 void add_estimate_command(Program& program);
 void add_report_command(Program& program);
+void add_status_command(Program& program);
 void add_show_command(Program& program);
 void add_review_command(Program& program);
 void add_score_command(Program& program);

@@ -6,6 +6,7 @@
 #include "core/estimate/sweep.h"
 #include "core/methods/method.h"
 #include "core/text/format.h"
+#include "core/text/spelling.h"
 #include "io/base/named_output.h"
 #include "io/estimate/inputs.h"
 
@@ -52,6 +53,7 @@ void show_estimate(const EstimateOptions& options, const AskedEstimate& made) {
     if (made.within > 0) json["in_time"] = in_time;
     json["prices_as_of"] = made.list.prices_as_of;
     json["price_months"] = head.price_months();
+    if (const auto& reused = made.inputs.reused()) json["reused"] = reused->known;
     json["notes"] = notes;
     print_json(json);
   } else {
@@ -93,7 +95,18 @@ void show_sweep(const EstimateOptions& options, const AskedEstimate& made) {
 
 void run(const EstimateOptions& options) {
   if (!options.html.empty()) NamedOutput(options.html, {options.job});  // before the work, not after it
-  const AskedEstimate made(options);
+  std::optional<AskedEstimate> asked;
+  try {
+    asked.emplace(options);
+  } catch (const NothingToDecode& end) {
+    if (options.json)
+      print_json({{"answers", 0}, {"reused", end.known.known}, {"usd", 0.0}});
+    else
+      print_line(fmt::format("nothing to decode: all {} are known from {}",
+                             counted(end.known.answers, "answer"), end.from));
+    return;
+  }
+  const AskedEstimate& made = *asked;
   if (made.axes.empty()) return show_estimate(options, made);
   if (options.shards > 0)
     refuse("--shards {} is for one device and no sweep; add --hardware with one name, such as {}",
@@ -148,6 +161,7 @@ void add_estimate_command(Program& program) {
        {"--tokens-per-byte", options->tokens_per_byte,
         "Tokens per byte of text to assume if the model has no tokenizer (default: 0.25)",
         number_from(0.01, 4)},
+       reuse_options(options->reuse),
        {"--workload", options->workload, "Estimate a workload file of `sheaf bench`"},
        {"--document-tokens", lengths.document, "Made-up records: mean tokens per document", a_length},
        {"--documents-per-record,--documents-per-row", lengths.documents,

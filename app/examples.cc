@@ -24,6 +24,7 @@ std::vector<std::string> examples_of(const std::string& command) {
       {"estimate",
        {"sheaf estimate configs/demo.yaml --model qwen3-8b --records 5000000",
         "sheaf estimate configs/demo.yaml --model qwen3-8b --hardware h100 --within 2h"}},
+      {"status", {"sheaf status out", "sheaf status out/part-* --json"}},
       {"report", {"sheaf report out/demo", "sheaf report out/monday out/tuesday --out comparison.html"}},
       {"show", {"sheaf show out/demo --sample 5", "sheaf show out/demo --where Brand=null"}},
       {"review", {"sheaf review out/demo --count 100 --attributes Brand,Flavor"}},

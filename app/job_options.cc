@@ -25,6 +25,16 @@ Argument place_options(RunPlaces& places) {
                    {"--schema", places.schema, "Where the run's schema is now, if it was moved"}});
 }
 
+Argument reuse_options(ReuseWish& wish) {
+  return Argument(
+      {{"--reuse", wish.runs,
+        "Take answers from this finished run where nothing that decides them has changed (output.reuse): a "
+        "folder, a URI, or latest:out/{date} for the newest finished run that matches (may be repeated)",
+        kRepeatable, value_name("FOLDER")},
+       {"--reuse-if-exists", wish.if_exists,
+        "Go on where a run of --reuse does not exist, as on the first night (otherwise exit code 2)"}});
+}
+
 Argument JobOptions::arguments() {
   return Argument(
       {{"JOB", path, "The job file (YAML; docs/job.md explains every key)", kRequired},

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/commands.h"
+#include "io/jobs/earlier_runs.h"
 #include "io/jobs/finished_run.h"
 #include "io/jobs/opened_job.h"
 
@@ -13,6 +14,9 @@ Argument device_option(std::string& device);
 Argument seed_option(uint64_t& seed, const std::string& help);
 /// Where the corpus and the schema of a run are now.
 Argument place_options(RunPlaces& places);
+
+/// Which earlier runs answers are taken from.
+Argument reuse_options(ReuseWish& wish);
 
 /// The options that every command on a job has.
 struct JobOptions {

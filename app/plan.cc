@@ -10,6 +10,7 @@
 #include "core/text/spelling.h"
 #include "core/text/utf8.h"
 #include "io/base/named_output.h"
+#include "io/files/job_fingerprint.h"
 #include "io/files/predictions.h"
 #include "io/jobs/plan_job.h"
 #include "io/run_folder/output_place.h"
@@ -23,6 +24,7 @@ struct PlanOptions : JobOptions {
   int64_t prompt = 0;  ///< to show as text, from 1; 0: none
   int32_t answer_tokens = 8;
   bool allow_empty = false;
+  ReuseWish reuse;
 };
 
 void show_prompt(const Stack& stack, const Tokenizer& tokenizer, int64_t number,
@@ -60,6 +62,11 @@ void show_plan(const JobPlan& plan, const Job& job, Stream to) {
   if (examples > 0)
     say("examples {} in all; with the instruction, at most {} tokens before a document", examples,
         plan.head_tokens());
+  if (plan.reuses) {
+    const int64_t all = plan.read.reused + plan.engine.answers;
+    say("reused   {} already known ({:.1f} % of all)", counted(plan.read.reused, "answer"),
+        all > 0 ? 100 * static_cast<double>(plan.read.reused) / static_cast<double>(all) : 0);
+  }
   say("tokens   {} computed; without sharing {} ({:.1f}x)", tokens, plan.engine.alone_tokens,
       tokens > 0 ? static_cast<double>(plan.engine.alone_tokens) / static_cast<double>(tokens) : 0);
   if (!job.engine.kv_store.path.empty())
@@ -97,7 +104,16 @@ int plan(const PlanOptions& options) {
     else
       print_json_text(graph);
   };
-  const std::optional<JobPlan> made = plan_job(opened, options.answer_tokens, options.allow_empty, on_prompt);
+  std::optional<EarlierRuns> earlier;
+  if (!options.reuse.runs_of(job).empty()) {
+    earlier.emplace(options.reuse, job, std::vector<std::string>{job.output.path},
+                    answer_settings(job, opened.on_gpu()));
+    for (const std::string& notice : earlier->notices())
+      if (!options.quiet) print_note(notice);
+    for (const std::string& warning : earlier->warnings()) print_warning(warning);
+  }
+  const std::optional<JobPlan> made =
+      plan_job(opened, options.answer_tokens, options.allow_empty, on_prompt, earlier ? &*earlier : nullptr);
   if (!made) return 130;
   if (file) file->write(graphs);
   if (options.prompt > made->stacks())
@@ -132,6 +148,7 @@ void add_plan_command(Program& program) {
                 whole_from<int64_t>(1), works_without("--dump")},
                {"--answer-tokens", options->answer_tokens, "Assumed length of an answer, in tokens",
                 whole_from(1), kWithDefault},
+               reuse_options(options->reuse),
                {"--allow-empty", options->allow_empty,
                 "Accept a corpus without any record that can be used (otherwise exit code 2)"}},
               [options] { return plan(*options); });

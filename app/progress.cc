@@ -1,12 +1,7 @@
 #include "app/progress.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <ctime>
-#include <fcntl.h>
-#include <fmt/chrono.h>
 
 #include "app/terminal.h"
 #include "core/base/error.h"
@@ -64,15 +59,8 @@ void rewrite_line(const std::string& text, bool last) {
   std::fflush(stderr);
 }
 
-Progress::Progress(bool quiet, std::optional<int64_t> total, const std::string& log)
-    : shown_(!quiet), terminal_(can_rewrite_lines()), total_(total) {
-  if (log.empty()) return;
-  // A pipe that nobody reads must not be waited for, now or when it is full.
-  const int file = ::open(log.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-  if (file >= 0) log_.reset(::fdopen(file, "a"));
-  if (!log_)
-    refuse("--log: sheaf cannot write {}: {}; name a file in a writable folder", log, std::strerror(errno));
-}
+Progress::Progress(bool quiet, std::optional<int64_t> total, RunLog* log, RunMetrics* metrics)
+    : shown_(!quiet), terminal_(can_rewrite_lines()), total_(total), log_(log), metrics_(metrics) {}
 
 Progress::~Progress() {
   close();
@@ -87,7 +75,7 @@ void Progress::update(const RunState& state) {
   state_ = state;
   const auto now = Clock::now();
   const bool show = shown_ && now - shown_at_ >= (terminal_ ? 200ms : 30000ms);
-  const bool log = log_ && now - logged_at_ >= 10s;
+  const bool log = (log_ || metrics_) && now - logged_at_ >= 10s;
   if (!show && !log) return;
   const std::string line =
       progress_line(state, total_, std::chrono::duration<double>(now - start_).count(), guessed_);
@@ -100,7 +88,7 @@ void Progress::update(const RunState& state) {
   }
   if (log) {
     logged_at_ = now;
-    write_log(line);
+    write_log();
   }
 }
 
@@ -113,11 +101,22 @@ void Progress::rewrite(const std::string& line) {
   columns_used_ = shown.size();
 }
 
-void Progress::write_log(const std::string& line) {
-  // A log that can no longer be written must not stop the job.
-  const std::string now = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-  std::fprintf(log_.get(), "%s %s\n", now.c_str(), line.c_str());
-  std::fflush(log_.get());
+LoggedState Progress::logged() const {
+  return {state_, total_, guessed_, std::chrono::duration<double>(Clock::now() - start_).count()};
+}
+
+void Progress::write_log() {
+  const LoggedState state = logged();
+  if (metrics_) metrics_->update(state);
+  if (!log_) return;
+  nlohmann::ordered_json fields{{"records", state_.records},
+                                {"rejects", state_.rejects},
+                                {"tokens", state_.tokens},
+                                {"rows_per_second", state.rows_per_second()}};
+  if (total_) fields["records_expected"] = *total_;
+  if (const auto left = state.seconds_left()) fields["seconds_left"] = *left;
+  if (state_.usd_per_second > 0) fields["usd"] = state.usd();
+  log_->write("progress", fields, progress_line(state_, total_, state.seconds, guessed_));
 }
 
 void Progress::close() {
@@ -125,15 +124,48 @@ void Progress::close() {
     rewrite("");
     std::fprintf(stderr, "\r");
   }
-  if (log_)
-    write_log(progress_line(state_, total_, std::chrono::duration<double>(Clock::now() - start_).count(),
-                            guessed_));
+  write_log();
   shown_ = false;
-  log_.reset();
+  log_ = nullptr;
+  metrics_ = nullptr;
 }
 
 void ShownRun::note(const std::string& text) {
   if (!quiet_) print_note(text);
+  if (log_) log_->write("note", {{"text", text}}, text);
+}
+
+void ShownRun::begun(const RunBegin& run) {
+  if (metrics_) metrics_->begin(run);
+  if (!log_) return;
+  nlohmann::ordered_json fields{
+      {"job", run.job}, {"output", run.output}, {"backend", run.backend}, {"sheaf", SHEAF_VERSION}};
+  if (!run.shard.empty()) fields["shard"] = run.shard;
+  if (run.records) fields["records_expected"] = *run.records;
+  log_->write("start", fields, fmt::format("start: {} into {}, on {}", run.job, run.output, run.backend));
+  if (run.rows + run.rejects == 0) return;
+  log_->write(
+      "resume", {{"rows", run.rows}, {"rejects", run.rejects}},
+      fmt::format("resume: after {} and {}", counted(run.rows, "row"), counted(run.rejects, "reject")));
+}
+
+void ShownRun::rejected(const Reject& reject) {
+  constexpr int64_t kMostLogged = 100;
+  if (!log_ || rejects_logged_ > kMostLogged) return;
+  if (++rejects_logged_ > kMostLogged) {
+    const std::string text =
+        fmt::format("more than {} rejects; the others are in rejects.jsonl only", kMostLogged);
+    log_->write("note", {{"text", text}}, text);
+    return;
+  }
+  const std::string place = fmt::format("{}:{}", reject.place.file, reject.place.row);
+  log_->write("reject", {{"place", place}, {"reason", reject.reason}},
+              fmt::format("reject: {}: {}", place, reject.reason));
+}
+
+void ShownRun::warn(const std::string& text) {
+  print_warning(text);
+  if (log_) log_->write("warning", {{"text", text}}, "WARNING: " + text);
 }
 
 void ShownRun::heading(const std::string& text) {

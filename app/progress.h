@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "app/run_log.h"
 #include "io/jobs/run_job.h"
 
 namespace sheaf {
@@ -19,13 +20,12 @@ std::string progress_bar(const RunState& state, std::optional<int64_t> total);
 void rewrite_line(const std::string& text, bool last);
 
 /// The progress of a run. On a terminal, one line that is rewritten a few times a second, without colours or
-/// escape codes; elsewhere, a new line every half minute. A log file gets a line with the time every ten
+/// escape codes; elsewhere, a new line every half minute. The log and the metrics get the state every ten
 /// seconds, and the last one.
 class Progress {
  public:
-  /// `quiet`: nothing on standard error. `total`: records to come, where known. `log`: a file to append to;
-  /// empty: none.
-  Progress(bool quiet, std::optional<int64_t> total, const std::string& log = "");
+  /// `quiet`: nothing on standard error. `total`: records to come, where known. `log`, `metrics`: null: none.
+  Progress(bool quiet, std::optional<int64_t> total, RunLog* log = nullptr, RunMetrics* metrics = nullptr);
   ~Progress();
 
   void update(const RunState& state);
@@ -36,17 +36,16 @@ class Progress {
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct CloseFile {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
 
+  LoggedState logged() const;
   void rewrite(const std::string& line);
-  void write_log(const std::string& line);
+  void write_log();
 
   bool shown_, terminal_;
   std::optional<int64_t> total_;
   bool guessed_ = false;
-  std::unique_ptr<std::FILE, CloseFile> log_;
+  RunLog* log_;
+  RunMetrics* metrics_;
   Clock::time_point start_ = Clock::now(), shown_at_ = start_, logged_at_ = start_;
   size_t columns_used_ = 0;  ///< of the terminal's line, to be wiped
   RunState state_;
@@ -55,19 +54,27 @@ class Progress {
 /// Shows a run on standard error.
 class ShownRun : public RunListener {
  public:
-  /// `quiet`: only the log is written, where there is one.
-  explicit ShownRun(bool quiet, std::string log = "") : quiet_(quiet), log_(std::move(log)) {}
+  /// `quiet`: only warnings, the log and the metrics, where there are such.
+  explicit ShownRun(bool quiet, RunLog* log = nullptr, RunMetrics* metrics = nullptr)
+      : quiet_(quiet), log_(log), metrics_(metrics) {}
 
   void note(const std::string& text) override;
+  void warn(const std::string& text) override;
   void heading(const std::string& text) override;
-  void started(std::optional<int64_t> records) override { progress_.emplace(quiet_, records, log_); }
+  void begun(const RunBegin& run) override;
+  void rejected(const Reject& reject) override;
+  void started(std::optional<int64_t> records) override {
+    progress_.emplace(quiet_, records, log_, metrics_);
+  }
   void guess(int64_t records) override { progress_->guess(records); }
   void step(const RunState& state) override { progress_->update(state); }
   void ended() override { progress_.reset(); }
 
  private:
   bool quiet_;
-  std::string log_;
+  RunLog* log_;
+  RunMetrics* metrics_;
+  int64_t rejects_logged_ = 0;
   std::optional<Progress> progress_;
 };
 

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/report/report.h"
 #include "core/text/spelling.h"
+#include "io/answers/answer_log.h"
 #include "io/run_folder/merge_shards.h"
 #include "io/run_folder/output_place.h"
 
@@ -14,8 +15,57 @@ namespace {
 struct RunOptions : JobOptions {
   RunSettings settings;
   bool zero_on_rejects = false;
-  std::string log;
+  std::string log, log_format = "text", metrics;
 };
+
+/// Runs the job, and tells the log and the metrics how it ended, however it did.
+RunEnd run_logged(const RunOptions& options, const Job& job) {
+  std::optional<RunLog> log;
+  if (!options.log.empty()) {
+    check_log_apart(options.log, job);
+    log.emplace(options.log, options.log_format == "json");
+  }
+  std::optional<RunMetrics> metrics;
+  if (!options.metrics.empty()) metrics.emplace(options.metrics, paths_read(job));
+  const auto tell = [&](int exit_code, nlohmann::ordered_json fields, const std::string& text) {
+    fields["exit_code"] = exit_code;
+    if (log) log->write("end", fields, fmt::format("end: exit code {}{}", exit_code, text));
+    if (metrics) metrics->end(exit_code);
+  };
+  ShownRun shown(options.quiet || options.json, log ? &*log : nullptr, metrics ? &*metrics : nullptr);
+  RunEnd end;
+  try {
+    end = run_job(job, options.settings, shown);
+  } catch (const Error& error) {
+    tell(static_cast<int>(error.fault()), {{"error", error.what()}}, fmt::format(": {}", error.what()));
+    throw;
+  } catch (const std::exception& error) {
+    tell(static_cast<int>(Fault::fatal), {{"error", error.what()}}, fmt::format(": {}", error.what()));
+    throw;
+  }
+  if (options.zero_on_rejects && end.exit_code == 1) end.exit_code = 0;
+  if (!end.interrupted.empty()) {
+    tell(end.exit_code, {{"text", end.interrupted}}, ": " + end.interrupted);
+  } else if (!end.report.is_object()) {
+    tell(end.exit_code, nlohmann::ordered_json::object(), "");
+  } else {
+    const nlohmann::ordered_json& report = end.report;
+    tell(end.exit_code,
+         {{"rows", report.at("rows")},
+          {"rejects", report.at("rejects")},
+          {"answers", report.at("answers")},
+          {"reused", report.value("reused", int64_t{0})},
+          {"tokens", report.at("tokens").at("computed")},
+          {"seconds", report.at("seconds").at("total")},
+          {"rows_per_second", report.at("rows_per_second")},
+          {"usd", report.at("cost").at("usd")},
+          {"was_finished", end.was_finished}},
+         fmt::format(": {}, {} in {:.1f} s", counted(report.at("rows").get<int64_t>(), "row"),
+                     counted(report.at("rejects").get<int64_t>(), "reject"),
+                     report.at("seconds").at("total").get<double>()));
+  }
+  return end;
+}
 
 int run(const RunOptions& options) {
   if (options.settings.shards > 0 && options.settings.shard != "auto")
@@ -23,17 +73,13 @@ int run(const RunOptions& options) {
   stop_in_order();
   outlive_readers();
   const Job job = options.read();
-  ShownRun shown(options.quiet || options.json, options.log);
-  if (!options.log.empty()) check_log_apart(options.log, job);
-  RunEnd end = run_job(job, options.settings, shown);
-  if (options.zero_on_rejects && end.exit_code == 1) end.exit_code = 0;
+  const RunEnd end = run_logged(options, job);
   if (!end.interrupted.empty()) print_note(end.interrupted);
   if (end.was_finished && options.json)
     print_json(end.report.is_object() ? end.report : nlohmann::ordered_json::object());
   if (end.was_finished || end.report.is_null()) return end.exit_code;
   const auto count = [&](const char* key) { return end.report.at(key).get<int64_t>(); };
-  const int64_t rejects = count("rejects") + count("rejects_uncounted"),
-                records = rejects + count("rows") + count("rows_uncounted");
+  const int64_t rejects = count("rejects"), records = rejects + count("rows");
   if (options.json) {
     print_json(end.report);
   } else if (!options.quiet) {
@@ -88,10 +134,18 @@ void add_run_command(Program& program) {
        {"--max-usd", settings.max_usd,
         "Stop likewise after this many dollars, at the job's cost.usd_per_hour (0: never)",
         number_from(0, 1e6)},
-       {"--reuse", settings.reuse,
-        "Take answers from this finished run where nothing that decides them has changed (output.reuse)",
-        value_name("FOLDER")},
-       {"--log", options->log, "Append a line of progress to this file every ten seconds"}},
+       reuse_options(settings.reuse),
+       {"--require-reuse", settings.reuse.required,
+        "End with exit code 2, before anything is decoded, when a smaller share of the answers is known from "
+        "the runs of --reuse: 0.9 or 90%",
+        value_name("SHARE")},
+       {"--log", options->log,
+        "Append to this file what the run has to say, and its progress every ten seconds; also with --quiet"},
+       {"--log-format", options->log_format, "Lines of text, or a JSON object per line (docs/reliability.md)",
+        one_of({"text", "json"}), kWithDefault, works_with("--log")},
+       {"--metrics", options->metrics,
+        "Keep figures for Prometheus in this file, for node_exporter's textfile collector: DIR/sheaf.prom",
+        value_name("FILE")}},
       [options] { return run(*options); });
 }
 
@@ -110,7 +164,11 @@ void add_merge_command(Program& program) {
         "End with exit code 0, not 1, when the shards have rejected records"}},
       [options] {
         outlive_readers();
-        const Merged merged = merge_shards(real_files(), options->out, options->shards);
+        const auto keep_answers = [](const std::string& out, const std::vector<std::string>& shards) {
+          const std::string trouble = merge_answers(real_files(), out, shards);
+          return trouble.empty() ? "" : "the merged folder has no answers for --reuse: " + trouble;
+        };
+        const Merged merged = merge_shards(real_files(), options->out, options->shards, keep_answers);
         if (!merged.notice.empty()) print_note(merged.notice);
         print_line(fmt::format("{}{} in {}, {} in {}", merged.was_finished ? "already merged: " : "",
                                counted(merged.rows, "row"), counted(merged.files, "file"),

@@ -144,7 +144,7 @@ struct Job {
     std::string path;    ///< {date}, {time} and {job} of the file are filled in
     bool dated = false;  ///< the file's path has the date or the time in it; no key of the file
     std::string work;    ///< where the run works whose path is a URI; empty: in the user's cache
-    std::string reuse;   ///< the folder of a finished run whose answers are taken where they are the same
+    std::string reuse;   ///< a finished run whose answers are taken where they are the same (docs/reuse.md)
     OutputFormat format = OutputFormat::jsonl;
     int64_t rows_per_file = 1000000;  ///< a rows file ends with the window that reaches it
     bool logprobs = false;            ///< the log-probability of every value

@@ -107,7 +107,11 @@ void set_rates(ordered_json& report) {
 }
 
 bool has_rows(const ordered_json& report) {
-  return report.at("rows").get<int64_t>() + report.at("rows_uncounted").get<int64_t>() > 0;
+  return report.at("rows").get<int64_t>() > 0;
+}
+
+int64_t counted_rows(const ordered_json& report) {
+  return std::max<int64_t>(0, report.at("rows").get<int64_t>() - report.at("rows_uncounted").get<int64_t>());
 }
 
 std::string report_text(const ordered_json& report) {
@@ -129,9 +133,10 @@ std::string report_text(const ordered_json& report) {
   }
   if (whole("/sessions") > 1) text += fmt::format("  sessions {}, all counted here\n", whole("/sessions"));
   if (whole("/rows_uncounted") + whole("/rejects_uncounted") > 0)
-    text +=
-        fmt::format("  missing  {} and {} of a session that was killed before it saved its counts\n",
-                    counted(whole("/rows_uncounted"), "row"), counted(whole("/rejects_uncounted"), "reject"));
+    text += fmt::format(
+        "  missing  answers, tokens and seconds of {} and {}: their session was killed before it saved "
+        "its counts\n",
+        counted(whole("/rows_uncounted"), "row"), counted(whole("/rejects_uncounted"), "reject"));
   text +=
       fmt::format("  tokens   {} computed ({} prompt, {} decoded); one prompt per question: {} ({:.1f}x)\n",
                   whole("/tokens/computed"), whole("/tokens/prefill"), whole("/tokens/decode"),

@@ -44,7 +44,7 @@ struct Report {
 };
 
 /// The version of the JSON form: it grows when a key changes its meaning or goes, not when one is added.
-inline constexpr int64_t kReportVersion = 3;
+inline constexpr int64_t kReportVersion = 4;
 
 nlohmann::ordered_json report_json(const Report& report);
 /// Makes the rates and shares of a report anew from its counts and seconds.
@@ -54,7 +54,7 @@ void set_rates(nlohmann::ordered_json& report);
 /// Throws nlohmann's exceptions where one of them is no whole report.
 nlohmann::ordered_json add_reports(const nlohmann::ordered_json& earlier,
                                    const nlohmann::ordered_json& later);  // add_reports.cc
-/// Gives the keys of a report of version 2 their present names.
+/// Brings a report of version 2 or 3 to the present names and meanings of its keys.
 void update_report(nlohmann::ordered_json& report);  // report_check.cc
 /// Refuses what is not a whole report of this version, naming `source` and the key: its file may have been
 /// damaged or written by somebody else. What passes can be shown, added up and compared without further
@@ -69,8 +69,11 @@ struct SavedReport {
   nlohmann::ordered_json report;
 };
 SavedReport read_saved_report(const std::string& text, const std::string& source);
-/// Whether the run has rows, those of a session that was killed before it counted them included.
+/// Whether the run has rows.
 bool has_rows(const nlohmann::ordered_json& report);
+/// Rows that seconds, tokens and answers belong to: all but those of a session that was killed before it
+/// saved its counts.
+int64_t counted_rows(const nlohmann::ordered_json& report);
 /// A few lines for the terminal.
 std::string report_text(const nlohmann::ordered_json& report);
 

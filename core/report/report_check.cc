@@ -175,10 +175,8 @@ ordered_json parse_report(const std::string& text, const std::string& source) {
   return json;
 }
 
-}  // namespace
-
-void update_report(ordered_json& report) {
-  if (!report.is_object() || report.value("version", ordered_json()) != 2) return;
+/// Version 2 said "items" for rows.
+void rename_items(ordered_json& report) {
   const auto rename = [](ordered_json& object, const char* old, const char* now) {
     if (!object.is_object() || !object.contains(old)) return;
     object[now] = std::move(object[old]);
@@ -190,6 +188,28 @@ void update_report(ordered_json& report) {
   rename(report["throughput"], "items", "rows");
   for (ordered_json& category : report["values"]) rename(category, "items", "rows");
   for (ordered_json& reason : report["reject_reasons"]) rename(reason, "rows", "records");
+}
+
+/// Up to version 3, `rows` and `rejects` left out what a killed session had written but not counted.
+void include_uncounted(ordered_json& report) {
+  for (const std::string key : {"rows", "rejects"}) {
+    ordered_json& all = report[key];
+    const ordered_json& missed = report[key + "_uncounted"];
+    const auto is_count = [](const ordered_json& each) {
+      return each.is_number_integer() && each >= 0 && each.get<double>() <= kMostCounted;
+    };
+    if (is_count(all) && is_count(missed)) all = all.get<int64_t>() + missed.get<int64_t>();
+  }
+}
+
+}  // namespace
+
+void update_report(ordered_json& report) {
+  if (!report.is_object()) return;
+  const ordered_json version = report.value("version", ordered_json());
+  if (version != 2 && version != 3) return;
+  if (version == 2) rename_items(report);
+  include_uncounted(report);
   report["version"] = kReportVersion;
 }
 

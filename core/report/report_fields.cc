@@ -187,7 +187,12 @@ Json measured(const R& run) {
 }
 
 Figure rows_per_second(const Json& report) {
-  return ratio(at(report, "/rows"), at(report, "/seconds/total") - at(report, "/seconds/open"));
+  return ratio(static_cast<double>(counted_rows(report)),
+               at(report, "/seconds/total") - at(report, "/seconds/open"));
+}
+
+Figure usd_per_1000_rows(const Json& report) {
+  return ratio(at(report, "/cost/usd"), static_cast<double>(counted_rows(report))) * 1000;
 }
 
 Figure stalled(const Json& report) {
@@ -279,10 +284,7 @@ Fields make_fields() {
           "/cost/usd", Adds::sum,
           [](const R& run) -> Json { return run.usd_per_hour * run.devices * run.total_seconds / 3600; },
           "cost", dollars_text),
-      rate(
-          "/cost/usd_per_1000_rows",
-          [](const Json& report) -> Figure { return ratio(report, "/cost/usd", "/rows") * 1000; },
-          "  per 1,000 rows", dollars_text, Better::less),
+      rate("/cost/usd_per_1000_rows", usd_per_1000_rows, "  per 1,000 rows", dollars_text, Better::less),
       later(rate("/cost/usd_saved", usd_saved)),
 
       later(seconds("/predicted/decode_seconds", predicted), "/predicted"),

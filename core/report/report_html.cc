@@ -386,10 +386,10 @@ std::string report_html(const ordered_json& report) {
   if (number(report, "sessions") > 1)
     body += "<p>The run was resumed: " + number_text(number(report, "sessions")) +
             " sessions or shards are counted here.</p>\n";
-  if (number(report, "rows_uncounted") > 0)
-    body += "<p>" + number_text(number(report, "rows_uncounted")) + " rows and " +
-            number_text(number(report, "rejects_uncounted")) +
-            " rejects, written just before a session was killed, are not counted here.</p>\n";
+  if (number(report, "rows_uncounted") + number(report, "rejects_uncounted") > 0)
+    body += "<p>Answers, tokens, seconds and values of " + number_text(number(report, "rows_uncounted")) +
+            " rows and " + number_text(number(report, "rejects_uncounted")) +
+            " rejects are missing here: their session was killed before it saved its counts.</p>\n";
   body += tiles_html(report) + "<div class=\"cards\">\n";
   RateAxes axes;
   axes.include(report);

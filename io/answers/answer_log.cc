@@ -220,30 +220,33 @@ void AnswerLog::finish(const ordered_json& settings) {
   write_whole(files_, folder_, "answers.json", about.dump(2) + "\n");
 }
 
+std::string answers_trouble(const std::string& about, const ordered_json& settings) {
+  try {
+    const ordered_json json = read_json<ordered_json>(about);
+    if (json.at("answers") != kVersion) return "its answers are of another version of sheaf";
+    if (const ordered_json& before = json.at("settings"); before != settings)
+      return fmt::format("its answers cannot be used: {}", describe_changes(before, settings));
+    return {};
+  } catch (const ordered_json::exception&) {
+    return "answers.json was not written by sheaf";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 EarlierAnswers::EarlierAnswers(const std::string& folder, const ordered_json& settings,
                                std::string& trouble) {
-  const std::string path = folder + "/answers.json";
-  const auto text = read_whole(path);
+  const auto text = read_whole(folder + "/answers.json");
   if (!text) {
     trouble = file_size(folder + "/answers.log.part") ? "that run is not finished"
-              : file_size(folder + "/_SUCCESS")
-                  ? "that run keeps no answers, because it was merged (reuse its shards, each with its own "
-                    "folder) or is of an earlier version of sheaf"
-                  : "the folder has no answers.json: no finished run is there";
+              : file_size(folder + "/_SUCCESS")       ? kNoAnswers
+                                                : "the folder has no answers.json: no finished run is there";
     return;
   }
+  trouble = answers_trouble(*text, settings);
+  if (!trouble.empty()) return;
   try {
     const ordered_json about = read_json<ordered_json>(*text);
-    if (about.at("answers") != kVersion) {
-      trouble = "its answers are of another version of sheaf";
-      return;
-    }
-    const ordered_json& before = about.at("settings");
-    if (before != settings) {
-      const std::string changes = describe_changes(before, settings);
-      trouble = fmt::format("its answers cannot be used: {}", changes);
-      return;
-    }
     log_ = MappedFile::open(folder + "/answers.log");
     table_ = MappedFile::open(folder + "/answers.table");
     for (const auto& [name, file] : {std::pair{"log", log_}, {"table", table_}})
@@ -254,6 +257,51 @@ EarlierAnswers::EarlierAnswers(const std::string& folder, const ordered_json& se
     trouble = error.what();
   }
   if (!trouble.empty()) log_ = table_ = nullptr;
+}
+
+std::string merge_answers(FileLayer& files, const std::string& out, const std::vector<std::string>& runs) {
+  constexpr int64_t kBetweenSyncs = int64_t{64} << 20;  // bytes
+  ordered_json settings;
+  for (const std::string& run : runs) {
+    try {
+      if (settings.is_null())
+        settings = read_json<ordered_json>(read_whole(run + "/answers.json").value_or("{}")).at("settings");
+    } catch (const ordered_json::exception&) {
+      return fmt::format("{}: {}", run, kNoAnswers);
+    } catch (const Error& error) {
+      return fmt::format("{}: {}", run, error.what());
+    }
+    std::string trouble;
+    const EarlierAnswers checked(run, settings, trouble);
+    if (!trouble.empty()) return fmt::format("{}: {}", run, trouble);
+  }
+  AnswerLog merged(files, out, 0);
+  int64_t position = 0, unwritten = 0;
+  for (const std::string& run : runs) {
+    const auto log = MappedFile::open(run + "/answers.log");
+    std::string_view text = log->text();
+    Extent group;
+    while (const auto answers = read_group(text, group)) {
+      text.remove_prefix(static_cast<size_t>(kHead + group.bytes));
+      std::string_view rest = *answers;
+      while (rest.size() > sizeof(AnswerKey)) {
+        AnswerKey key;
+        std::memcpy(key.data(), rest.data(), sizeof key);
+        rest.remove_prefix(sizeof key);
+        const auto answer = take_answer(rest);
+        if (!answer) break;
+        merged.add(key, *answer);
+      }
+      position = std::max(position, group.position);
+      unwritten += group.bytes;
+      if (unwritten < kBetweenSyncs) continue;
+      merged.commit(position);
+      unwritten = 0;
+    }
+  }
+  merged.commit(position);
+  merged.finish(settings);
+  return {};
 }
 
 std::optional<int64_t> EarlierAnswers::place_of(const AnswerKey& key) const {

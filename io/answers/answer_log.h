@@ -59,9 +59,22 @@ class AnswerLog {
   std::unordered_set<AnswerKey, AnswerKeyHash> kept_;       ///< by earlier sessions, the last ones
 };
 
+/// Why the answers of a run whose answers.json has this text cannot be used under `settings`; empty: they
+/// can.
+std::string answers_trouble(const std::string& about, const nlohmann::ordered_json& settings);
+
+inline constexpr const char* kNoAnswers =
+    "that run keeps no answers: it is of an earlier version of sheaf, or was merged by one (reuse its "
+    "shards)";
+
+/// Joins the answers of finished runs with the same settings in the folder of their merge. Returns why there
+/// are none to reuse; empty: there are.
+std::string merge_answers(FileLayer& files, const std::string& out, const std::vector<std::string>& runs);
+
 /// The answers of a finished run.
 class EarlierAnswers {
  public:
+  EarlierAnswers() = default;
   /// `trouble` says why the folder's answers cannot be used; then there are none.
   EarlierAnswers(const std::string& folder, const nlohmann::ordered_json& settings, std::string& trouble);
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <mutex>
+#include <span>
 
 #include "io/answers/answer_log.h"
 
@@ -31,20 +32,22 @@ class AnswerKeys {
 /// The answers that a run need not decode, and those it has decoded.
 class Reuse final : public AnswerStore {
  public:
-  Reuse(AnswerKeys keys, AnswerLog& log, const EarlierAnswers* earlier)
+  /// `earlier`: of finished runs, the first one that has an answer gives it.
+  Reuse(AnswerKeys keys, AnswerLog& log, std::span<const EarlierAnswers> earlier)
       : keys_(std::move(keys)), log_(log), earlier_(earlier) {}
 
   std::vector<AnswerKey> keys(const Record& record, const RecordParts& parts, bool together) override {
     return keys_.of(record, parts, together);
   }
   bool knows(const AnswerKey& key) override {
-    if (earlier_ && earlier_->has(key)) return true;
+    for (const EarlierAnswers& run : earlier_)
+      if (run.has(key)) return true;
     const std::lock_guard lock(mutex_);
     return log_.has(key);
   }
   std::optional<Answer> find(const AnswerKey& key) override {
-    if (earlier_)
-      if (std::optional<Answer> answer = earlier_->find(key)) return answer;
+    for (const EarlierAnswers& run : earlier_)
+      if (std::optional<Answer> answer = run.find(key)) return answer;
     const std::lock_guard lock(mutex_);
     return log_.find(key);
   }
@@ -68,7 +71,7 @@ class Reuse final : public AnswerStore {
  private:
   AnswerKeys keys_;
   AnswerLog& log_;
-  const EarlierAnswers* earlier_;
+  std::span<const EarlierAnswers> earlier_;
   std::mutex mutex_;  ///< of the log
 };
 

@@ -33,6 +33,18 @@ EstimateAsked completed(EstimateAsked asked) {
       if (given) settled.emplace_back(key);
     asked.take_missing(read_job_estimate(asked.job, asked.overrides), settled);
   }
+  if (!asked.reuse.runs.empty()) {
+    const bool other = !asked.model.empty() || !asked.method.empty() ||
+                       std::ranges::any_of(asked.sweep, [](const SweepAxis& axis) {
+                         return axis.key == "model" || axis.key == "method";
+                       });
+    if (asked.job.empty() || !asked.workload.empty() || lengths.document > 0 || asked.records || other)
+      refuse(
+          "--reuse compares the answers of a run with the corpus of a job; name the job, and leave out "
+          "--workload, --document-tokens, --records, and other models and methods");
+  } else if (asked.reuse.if_exists) {
+    refuse("--reuse-if-exists needs --reuse; name the runs whose answers are to be taken");
+  }
   if (lengths.document == 0 &&
       (lengths.documents || lengths.questions || lengths.question || lengths.instruction))
     refuse("estimate: made-up records need --document-tokens, the length of their documents; add it");

@@ -9,6 +9,7 @@
 #include "core/tokenizer/tokenizer.h"
 #include "io/files/estimate_section.h"
 #include "io/files/workload.h"
+#include "io/jobs/earlier_runs.h"
 
 namespace sheaf {
 
@@ -23,6 +24,13 @@ struct EstimateAsked : EstimateWishes {
   std::string hardware_file;        ///< the list of devices; empty: the installed one
   std::vector<std::string> sweeps;  ///< KEY=VALUE,VALUE each
   std::optional<int32_t> documents, prompt_tokens, tokens_per_step;  ///< instead of the job's
+  ReuseWish reuse;  ///< runs whose answers are not decoded again; none: output.reuse is not looked at
+};
+
+/// Earlier runs have every answer of a job: there is nothing to estimate.
+struct NothingToDecode {
+  KnownShare known;
+  std::string from;  ///< the runs
 };
 
 /// Everything an estimate is made from, opened: no weights are read.
@@ -39,6 +47,8 @@ class EstimateInputs {
   /// Where tokens and records come from, a line each.
   const std::vector<std::string>& notes() const { return notes_; }
   const SampledRecords& records() const { return sampled_; }
+  /// What earlier runs know, where the user names some.
+  const std::optional<KnownShare>& reused() const { return reused_; }
 
  private:
   /// The records as one way to word prompts has them, and what they need to live.
@@ -50,6 +60,7 @@ class EstimateInputs {
 
   void open_tokenizer(const EstimateAsked& asked);
   void read_corpus(const EstimateAsked& asked);
+  bool read_changed(const EstimateAsked& asked);
   void make_up(const EstimateAsked& asked);
   void make_up_alone(const RecordStatistics& statistics);
   void make_up_for_job(RecordStatistics statistics, const EstimateAsked& asked);
@@ -68,6 +79,9 @@ class EstimateInputs {
   Schema schema_;
   Examples turns_;               ///< of task.examples
   std::vector<Record> records_;  ///< a corpus: its sample
+  std::vector<std::vector<bool>>
+      known_;  ///< answers of each sampled record that earlier runs have; empty: none
+  std::optional<KnownShare> reused_;
   PackingRules packing_;
   /// No task: there is no job.
   std::function<std::vector<ReadyRecord>(const Job::Method&, Task*)> make_records_;

@@ -3,9 +3,11 @@
 
 #include "core/base/error.h"
 #include "core/methods/method.h"
+#include "core/text/spelling.h"
 #include "io/corpus/corpus.h"
 #include "io/estimate/inputs.h"
 #include "io/files/job_file.h"
+#include "io/files/job_fingerprint.h"
 
 namespace sheaf {
 namespace {
@@ -136,6 +138,7 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
   }
   examples_ = job_.input.dataset.shots > 0;
   open_tokenizer(asked);
+  if (!asked.reuse.runs.empty() && read_changed(asked)) return assume_answers(asked);
   const Schema* schema = job_.task.kind == TaskKind::extract ? &schema_ : nullptr;
   const auto corpus = open_corpus(job_, schema);
   std::optional<int64_t> known = asked.records;
@@ -161,6 +164,73 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
       "a sample of {} record{}{}", sampled_.sample, sampled_.sample == 1 ? "" : "s",
       sampled_.sample < std::min(kFewRecords, sampled_.whole) ? " is too small to say much" : ""));
   assume_answers(asked);
+}
+
+/// Samples only records with answers that no earlier run has. False where there is no run to take any from.
+bool EstimateInputs::read_changed(const EstimateAsked& asked) {
+  if (dynamic_cast<const ByteTokenizer*>(tokenizer_.get()))
+    refuse(
+        "--reuse needs the tokenizer of the job's model; name the model's files (model.path), not a shape");
+  Job job = job_;
+  if (examples_) add_examples(job);
+  // Keys are those of a run: with spans that are copied, and of the kind of device that the answers are from.
+  const Schema schema = job.task.schema.empty() ? Schema() : read_schema(job.task.schema);
+  nlohmann::ordered_json settings = answer_settings(job, job.engine.device.kind == Device::Kind::cuda);
+  const std::vector<std::string> own = {job.output.path};
+  std::optional<EarlierRuns> earlier;
+  for (const char* device : {settings.at("device") == "cuda" ? "cuda" : "cpu", "cuda"}) {
+    settings["device"] = device;
+    earlier.emplace(asked.reuse, job, own, settings);
+    if (earlier->usable() || job.engine.device.kind != Device::Kind::automatic) break;
+  }
+  for (const std::vector<std::string>* each : {&earlier->notices(), &earlier->warnings()})
+    notes_.insert(notes_.end(), each->begin(), each->end());
+  if (!earlier->usable()) {
+    notes_.emplace_back("no answer is known, so every answer is priced");
+    return false;
+  }
+  const auto task = make_task(*tokenizer_, chat_, job, schema, &turns_);
+  const auto corpus = open_corpus(job, job.task.kind == TaskKind::extract ? &schema : nullptr);
+  const auto most = static_cast<size_t>(asked.sample.value_or(kUsualSample));
+  // Every stride-th record that has something to decode; the stride doubles when there are too many.
+  std::vector<std::pair<Record, std::vector<bool>>> kept;
+  int64_t changed = 0, stride = 1;
+  reused_ = count_known(*corpus, *task, job, settings, *earlier,
+                        [&](int64_t, const Record& record, const std::vector<bool>& known) {
+                          if (!known.empty() && std::ranges::find(known, false) == known.end()) return;
+                          if (changed++ % stride != 0) return;
+                          kept.emplace_back(record, known);
+                          if (kept.size() < 2 * most) return;
+                          for (size_t i = 0; 2 * i < kept.size(); ++i)
+                            if (i > 0) kept[i] = std::move(kept[2 * i]);
+                          kept.resize((kept.size() + 1) / 2);
+                          stride *= 2;
+                        });
+  if (!reused_) refuse("estimate: interrupted while looking for answers of earlier runs");
+  if (changed == 0) throw NothingToDecode{*reused_, earlier->names()};
+  // Any first half is as long as the second, as in a sample of a whole corpus.
+  for (const size_t first : {size_t{0}, size_t{1}})
+    for (size_t i = first; i < kept.size(); i += 2) {
+      records_.push_back(std::move(kept[i].first));
+      known_.push_back(std::move(kept[i].second));
+    }
+  sampled_.sample = std::ssize(records_);
+  sampled_.whole = changed;
+  make_records_ = [this](const Job::Method&, Task* own_task) {
+    std::vector<ReadyRecord> ready = make_ready(*own_task, records_);
+    for (size_t i = 0; i < ready.size(); ++i)
+      if (ready[i].refused.empty()) ready[i].parts.known = known_[i];
+    return ready;
+  };
+  const bool on_gpu = settings.at("device") == "cuda";
+  notes_.push_back(
+      fmt::format("{} of {} ({:.1f} %) are known from {}; only {} with other answers {} priced. That run was "
+                  "on a {}: one on "
+                  "a {} takes none of its answers",
+                  reused_->known, counted(reused_->answers, "answer"), 100 * reused_->share(),
+                  earlier->names(), counted(changed, "record"), changed == 1 ? "is" : "are",
+                  on_gpu ? "GPU" : "CPU", on_gpu ? "CPU" : "GPU"));
+  return true;
 }
 
 void EstimateInputs::make_up(const EstimateAsked& asked) {

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <fmt/ranges.h>
+#include <numeric>
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/interrupted.h"
 #include "core/report/report.h"
+#include "core/text/format.h"
 #include "core/text/json_reader.h"
 #include "core/text/spelling.h"
 #include "io/base/file_layer.h"
@@ -18,6 +21,8 @@ using nlohmann::ordered_json;
 
 constexpr const char* kTableFiles[] = {"table.md", "table.csv", "table.json", "table.html",
                                        "differences.html"};
+constexpr double kBetweenNotes = 15;      // seconds
+constexpr double kTellingShare = 0.02;    // of a cell, whose pace is that of the rest
 constexpr size_t kShownDifferences = 50;  // of a pair, in differences.html
 
 std::string name_of(const Eval& eval, const EvalCell& cell) {
@@ -32,20 +37,29 @@ EvalEnd Evaluation::run() {
   files_.make_folder(eval_.output);
   const auto lock = files_.lock(eval_.output);
   if (settings_.restart) remove_table();
+  look_ahead();
+  if (interrupted) return interrupted_end();
   int exit_code = 0;
   for (size_t c = 0; c < cells_.size(); ++c) {
-    listener_.heading(fmt::format("[{}/{}] {}", c + 1, cells_.size(), name_of(eval_, cells_[c])));
+    const auto left = seconds_left(c);
+    listener_.heading(fmt::format(
+        "[{}/{}] {}{}", c + 1, cells_.size(), name_of(eval_, cells_[c]),
+        left.value_or(0) > 0 ? fmt::format("; about {} left for all", duration_text(*left)) : ""));
     if (cells_[c].lengths) {
-      ordered_json timed = lengths_.time(cells_[c].job, *cells_[c].lengths, settings_.restart);
-      if (timed.is_null()) return {130, "interrupted; rerun the same command to resume"};
+      ordered_json timed = time_cell(c);
+      if (timed.is_null()) return interrupted_end();
       reports_.push_back(std::move(timed));
       continue;
     }
     RunSettings settings;
     settings.restart = settings_.restart;
     settings.allow_empty = true;  // the table shows it
+    const auto begun = Clock::now();
     RunEnd end = run_job(cells_[c].job, settings, listener_);
-    if (end.exit_code == 130) return {130, end.interrupted};
+    if (!end.was_finished) runs_.push_back(std::chrono::duration<double>(Clock::now() - begun).count());
+    if (end.exit_code == 130)
+      return {130, fmt::format("{}; {} of {} are finished", end.interrupted, reports_.size(),
+                               counted(std::ssize(cells_), "cell"))};
     exit_code = std::max(exit_code, end.exit_code);
     if (!end.report.is_object())
       refuse("{}/report.json is missing; use --restart to run everything again", cells_[c].job.output.path);
@@ -55,6 +69,104 @@ EvalEnd Evaluation::run() {
   make_table();
   write_table();
   return {exit_code, {}};
+}
+
+EvalEnd Evaluation::interrupted_end() const {
+  return {130, fmt::format("interrupted; {} of {} are finished and kept; rerun the same command to resume",
+                           reports_.size(), counted(std::ssize(cells_), "cell"))};
+}
+
+/// Says what is to come, before anything is computed: how long each cell takes, and which cannot be measured.
+void Evaluation::look_ahead() {
+  expected_.resize(cells_.size());
+  double seconds = 0, error = 0;
+  bool unknown = false, any = false;
+  for (size_t c = 0; c < cells_.size() && !interrupted; ++c) {
+    const EvalCell& cell = cells_[c];
+    if (!cell.lengths || (!settings_.restart && measured_before(cell.job, *cell.lengths).is_object()))
+      continue;
+    LengthsForecast& each = expected_[c] = lengths_.forecast(cell.job, *cell.lengths);
+    any = true;
+    std::string text;
+    if (!each.trouble.empty())
+      text = fmt::format("cannot be measured here: {}", each.trouble);
+    else if (each.seconds() > 0)
+      text = fmt::format("about {}", duration_text(each.seconds()));
+    else
+      text = "time not known";
+    if (each.gb > 0) text += fmt::format(", {:.1f} GB", each.gb);
+    if (leaves_out(each)) text += fmt::format("; left out (--max-cell-hours {:g})", settings_.max_cell_hours);
+    listener_.note(fmt::format("{}: {}", name_of(eval_, cell), text));
+    if (!each.trouble.empty() || leaves_out(each)) continue;
+    seconds += each.seconds();
+    error = std::max(error, each.error);
+    unknown = unknown || each.seconds() == 0;
+  }
+  if (any && seconds > 0)
+    listener_.note(fmt::format(
+        "about {} in all{} (±{:.0f} % where the device's profile is right); finished cells "
+        "are kept, and the same command resumes",
+        duration_text(seconds), unknown ? ", without those whose time is not known" : "", 100 * error));
+}
+
+bool Evaluation::leaves_out(const LengthsForecast& cell) const {
+  return settings_.max_cell_hours > 0 && cell.seconds() > 3600 * settings_.max_cell_hours;
+}
+
+ordered_json Evaluation::time_cell(size_t cell) {
+  const LengthsForecast& expected = expected_[cell];
+  if (expected.trouble.empty() && leaves_out(expected))
+    return {{"measured", true},
+            {"not_measured", fmt::format("it would take about {}, more than --max-cell-hours {:g}",
+                                         duration_text(expected.seconds()), settings_.max_cell_hours)}};
+  const auto begun = Clock::now();
+  Clock::time_point told = begun;
+  std::optional<std::pair<Clock::time_point, double>>
+      first;  // when the weights were there, and the share then
+  const auto since = [](Clock::time_point time) {
+    return std::chrono::duration<double>(Clock::now() - time).count();
+  };
+  const auto tell = [&](double share) {
+    if (!first) first = {Clock::now(), share};
+    if (since(told) < kBetweenNotes) return;
+    told = Clock::now();
+    // Too little of it says nothing about the rest.
+    std::optional<double> left;
+    if (const double done = share - first->second; done >= kTellingShare)
+      left = since(first->first) / done * (1 - share);
+    else if (expected.seconds() > 0)
+      left = expected.seconds() * (1 - share);
+    const auto after = seconds_left(cell + 1);
+    listener_.note(
+        fmt::format("[{}/{}] {:.0f} %{}{}", cell + 1, cells_.size(), std::floor(100 * share),
+                    left ? fmt::format(", about {} left", duration_text(*left)) : "",
+                    left && after ? fmt::format(", {} for all", duration_text(*left + *after)) : ""));
+  };
+  ordered_json timed =
+      lengths_.time(cells_[cell].job, *cells_[cell].lengths, settings_.restart, expected, tell);
+  if (expected.seconds() > 0) {
+    expected_done_ += expected.seconds();
+    took_ += since(begun);
+  }
+  return timed;
+}
+
+/// For the cells from this one on: measurements at the pace of those before, runs as long as the mean of
+/// those before. Nothing where neither is known.
+std::optional<double> Evaluation::seconds_left(size_t cell) const {
+  double timed = 0, ran = 0;
+  for (size_t c = cell; c < cells_.size(); ++c) {
+    const LengthsForecast& each = expected_[c];
+    if (!cells_[c].lengths) {
+      if (!settings_.restart && file_size(cells_[c].job.output.path + "/_SUCCESS")) continue;
+      if (runs_.empty()) return std::nullopt;
+      ran += std::accumulate(runs_.begin(), runs_.end(), 0.0) / static_cast<double>(runs_.size());
+    } else if (each.runs > 0 && each.trouble.empty() && !leaves_out(each)) {
+      if (each.seconds() <= 0) return std::nullopt;
+      timed += each.seconds();
+    }
+  }
+  return ran + timed * (expected_done_ > 0 ? took_ / expected_done_ : 1);
 }
 
 std::vector<DifferencePair> Evaluation::differences(const std::string& first, const std::string& second,

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,8 +12,9 @@
 namespace sheaf {
 
 struct EvalSettings {
-  bool restart = false;      ///< throw away the runs that the output folder holds
-  bool log_samples = false;  ///< write samples.jsonl beside the rows of each run
+  bool restart = false;       ///< throw away the runs that the output folder holds
+  bool log_samples = false;   ///< write samples.jsonl beside the rows of each run
+  double max_cell_hours = 0;  ///< a cell of lengths that is expected to take longer is left out; 0: none
 };
 
 struct EvalEnd {
@@ -43,6 +45,11 @@ class Evaluation {
   std::vector<DifferencePair> differences(const std::string& first, const std::string& second, size_t count);
 
  private:
+  void look_ahead();
+  bool leaves_out(const LengthsForecast& cell) const;
+  nlohmann::ordered_json time_cell(size_t cell);
+  std::optional<double> seconds_left(size_t cell) const;
+  EvalEnd interrupted_end() const;
   size_t group_end(size_t begin) const;
   const AskedItems& asked(const EvalCell& cell);
   std::optional<EvalEnd> judge_runs();
@@ -65,6 +72,12 @@ class Evaluation {
   EvalTable table_;
   std::vector<DifferencePair> pairs_;
   LengthsBench lengths_;
+
+  using Clock = std::chrono::steady_clock;
+  std::vector<LengthsForecast> expected_;  ///< one a cell; nothing for runs, and for what is measured already
+  double expected_done_ = 0;               ///< expected seconds of the cells that were measured since
+  double took_ = 0;                        ///< seconds that they took
+  std::vector<double> runs_;               ///< seconds of the runs that this session finished
 };
 
 }  // namespace sheaf

@@ -131,6 +131,36 @@ std::unique_ptr<BenchBackend> open_backend(const Job& job, const std::string& mo
       BenchModel{weights ? "" : model, weights ? model : "", job.engine.device, job.engine.reproducible, 0});
 }
 
+constexpr const char* kProbeShape = "smollm2-135m";
+
+/// Passes steps on, and tells that they are done.
+class ToldSteps final : public StepObserver {
+ public:
+  ToldSteps(StepObserver* inner, std::function<void(int64_t steps)> tell)
+      : inner_(inner), tell_(std::move(tell)) {}
+
+  void start(const StepBatch& batch) override {
+    if (inner_) inner_->start(batch);
+  }
+  void finish() override {
+    if (inner_) inner_->finish();
+    tell_(++steps_);
+  }
+
+ private:
+  StepObserver* inner_;
+  std::function<void(int64_t steps)> tell_;
+  int64_t steps_ = 0;
+};
+
+std::string too_long_text(int32_t positions, int32_t context) {
+  return fmt::format("a prompt needs {} positions, but the model has {}", positions, context);
+}
+
+int32_t positions_of(const EvalLengths& lengths, int32_t answer_tokens) {
+  return lengths.instruction_tokens + lengths.document_tokens + lengths.question_tokens + answer_tokens - 1;
+}
+
 }  // namespace
 
 int64_t EvalLengths::counted() const {
@@ -221,16 +251,14 @@ void LengthsBench::open(const Job& job) {
 
 /// The median of the runs that count.
 LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths& asked,
-                                               int32_t answer_tokens) {
+                                               int32_t answer_tokens,
+                                               const std::function<void(int32_t, int64_t, double)>& on_step) {
   const EvalLengths lengths = as_asked(asked, job.method);
   const ModelConfig& config = backend_->config();
   Backend& backend = backend_->backend();
   Timed timed;
-  const int32_t positions =
-      lengths.instruction_tokens + lengths.document_tokens + lengths.question_tokens + answer_tokens - 1;
-  if (positions > config.context) {
-    timed.trouble =
-        fmt::format("a prompt needs {} positions, but the model has {}", positions, config.context);
+  if (const int32_t positions = positions_of(lengths, answer_tokens); positions > config.context) {
+    timed.trouble = too_long_text(positions, config.context);
     return timed;
   }
   const int32_t vocab = draft_ ? std::min(config.vocab, draft_->config().vocab) : config.vocab;
@@ -265,7 +293,11 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
   std::vector<BenchRun> runs;
   for (int32_t i = 0; i < lengths.runs; ++i) {
     std::optional<PredictedTime> predicted;
-    engine.observer = device_ ? &predicted.emplace(backend.config(), *device_) : nullptr;
+    if (device_) predicted.emplace(backend.config(), *device_);
+    ToldSteps told(predicted ? &*predicted : nullptr, [&](int64_t steps) {
+      if (on_step) on_step(i, steps, predicted ? predicted->seconds() : 0);
+    });
+    engine.observer = &told;
     runs.push_back(run_once(backend, engine, stacks));
     if (predicted && !draft) timed.predicted = predicted->seconds();  // a draft's steps are not in it
     if (interrupted) return timed;
@@ -286,19 +318,107 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
   return timed;
 }
 
-ordered_json LengthsBench::time(const Job& job, const EvalLengths& lengths, bool restart) {
+const BenchBackend& LengthsBench::probe(const Job& job) {
+  const std::string key = fmt::format("{}\n{}", device_text(job.engine.device), job.engine.reproducible);
+  if (!probe_ || probed_ != key) {
+    probe_.reset();
+    probe_ = std::make_unique<BenchBackend>(
+        BenchModel{kProbeShape, "", job.engine.device, job.engine.reproducible, 1});
+    probed_ = key;
+  }
+  return *probe_;
+}
+
+LengthsForecast::Pass LengthsBench::simulate(const Job& job, const EvalLengths& lengths,
+                                             int32_t answer_tokens, const ModelConfig& config,
+                                             LengthsForecast& forecast) {
+  const BenchBackend& like = probe(job);
+  CountingBackend counting(config,
+                           like.backend().kv_bytes_per_token() * config.kv_floats_per_token() /
+                               like.config().kv_floats_per_token(),
+                           like.backend().preferred_tokens());
+  const std::vector<Stack> stacks =
+      pack(make_rows(lengths, answer_tokens, config.vocab), {job.method, job.engine.window}, config.context);
+  EngineOptions engine;
+  engine.tokens_per_step =
+      job.engine.tokens_per_step > 0 ? job.engine.tokens_per_step : counting.preferred_tokens();
+  engine.prompts = job.engine.prompts;
+  engine.interrupted = &interrupted;
+  const int64_t page_bytes = counting.kv_bytes_per_token() * engine.page_size;
+  const int64_t room = job.engine.kv_memory_gb > 0
+                           ? static_cast<int64_t>(job.engine.kv_memory_gb * 1024 * 1024 * 1024)
+                           : like.kv_bytes();
+  const int64_t pages = std::min(room / page_bytes, most_pages(stacks, engine.page_size));
+  engine.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / engine.page_size));
+  for (const Stack& stack : stacks)
+    if (most_pages({stack}, engine.page_size) > engine.pages) {
+      forecast.trouble = "a prompt does not fit the memory left for keys and values";
+      return {};
+    }
+  const std::optional<DeviceModel> device = find_device_model(like.backend().device());
+  std::optional<PredictedTime> predicted;
+  if (device) engine.observer = &predicted.emplace(config, *device);
+  const BenchRun run = run_once(counting, engine, stacks);
+  forecast.gb = std::max(forecast.gb, static_cast<double>(run.stats.peak_pages * page_bytes) / 1e9);
+  if (device) forecast.error = device->error;
+  return {run.stats.steps, predicted ? predicted->seconds() : 0};
+}
+
+LengthsForecast LengthsBench::forecast(const Job& job, const EvalLengths& asked) {
+  const EvalLengths lengths = as_asked(asked, job.method);
+  LengthsForecast forecast;
+  forecast.runs = lengths.runs;
+  const ModelConfig config = read_model_config(job.model.path).config;
+  if (const int32_t positions = positions_of(lengths, lengths.answer_tokens); positions > config.context) {
+    forecast.trouble = too_long_text(positions, config.context);
+    return forecast;
+  }
+  const RandomWeights weights =
+      has_weights(job.model.path) ? RandomWeights() : random_weights(config, probe(job).on_gpu());
+  if (!weights.trouble.empty()) {
+    forecast.trouble = weights.trouble;
+    return forecast;
+  }
+  if (!job.method.speculate.draft.empty()) return forecast;  // how a draft's steps go is not known beforehand
+  forecast.whole = simulate(job, lengths, lengths.answer_tokens, config, forecast);
+  if (forecast.trouble.empty() && lengths.decoding_only)
+    forecast.first = simulate(job, lengths, 1, config, forecast);
+  if (weights.bytes > 0) forecast.gb += static_cast<double>(weights.bytes) / 1e9;
+  return forecast;
+}
+
+ordered_json LengthsBench::time(const Job& job, const EvalLengths& lengths, bool restart,
+                                const LengthsForecast& expected, const OnTimed& progress) {
   const std::string& folder = job.output.path;
   if (!restart)
     if (ordered_json before = measured_before(job, lengths); before.is_object()) return before;
   ordered_json report{{"measured", describe(job, lengths)}};
   try {
+    if (!backend_) probe_.reset();  // its memory is for the model
     open(job);
   } catch (const OutOfMemory& error) {
     report["not_measured"] = fmt::format("the weights do not fit: {}", error.what());
     return report;
   }
-  const Timed whole = time_answers(job, lengths, as_asked(lengths, job.method).answer_tokens);
-  const Timed first = lengths.decoding_only && whole.seconds > 0 ? time_answers(job, lengths, 1) : Timed();
+  probe_.reset();  // its memory is for the model
+  // The share of a pass is that of its expected seconds, or of its steps where the device has no profile.
+  const auto weight = [](const LengthsForecast::Pass& pass) {
+    return pass.seconds > 0 ? pass.seconds : static_cast<double>(pass.steps);
+  };
+  const double all = expected.runs * (weight(expected.whole) + weight(expected.first));
+  const auto tell = [&](const LengthsForecast::Pass& pass, double before) {
+    return [&, before](int32_t run, int64_t steps, double predicted) {
+      if (!progress || all <= 0) return;
+      const double here = pass.seconds > 0 ? predicted : static_cast<double>(steps);
+      progress(std::min(1.0, (before + run * weight(pass) + std::min(here, weight(pass))) / all));
+    };
+  };
+  const Timed whole =
+      time_answers(job, lengths, as_asked(lengths, job.method).answer_tokens, tell(expected.whole, 0));
+  const Timed first =
+      lengths.decoding_only && whole.seconds > 0
+          ? time_answers(job, lengths, 1, tell(expected.first, expected.runs * weight(expected.whole)))
+          : Timed();
   if (interrupted) return nullptr;
   report["backend"] = backend_->backend().describe();
   report["weights"] = has_weights(job.model.path) ? "loaded" : "random";

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -50,6 +51,25 @@ void check_accepted(const std::string& place, const Job& job, double accepted);
 /// Another one is refused.
 nlohmann::ordered_json measured_before(const Job& job, const EvalLengths& lengths);
 
+/// What timing a cell is expected to take, before anything is computed.
+struct LengthsForecast {
+  /// One pass over the records: what the decode loop would do, nothing computed.
+  struct Pass {
+    int64_t steps = 0;
+    double seconds = 0;  ///< 0: the device has no profile
+  };
+  Pass whole, first;    ///< answers of full length; of one token, where that is timed too
+  int32_t runs = 0;     ///< passes of each
+  double error = 0;     ///< of the seconds, as a share
+  double gb = 0;        ///< weights, keys and values; 0: not known
+  std::string trouble;  ///< why it cannot be measured here; empty: it can
+
+  double seconds() const { return runs * (whole.seconds + first.seconds); }  ///< 0: not known
+};
+
+/// Told how far a measurement is, from 0 to 1.
+using OnTimed = std::function<void(double share)>;
+
 /// Times records of given lengths with random weights of a shape, or a model's own.
 class LengthsBench {
  public:
@@ -59,7 +79,10 @@ class LengthsBench {
   /// What was measured, also in the job's output folder; `not_measured` says why not. Null
   /// where it was interrupted. What the folder holds
   /// already is not measured again, unless `restart`.
-  nlohmann::ordered_json time(const Job& job, const EvalLengths& lengths, bool restart);
+  nlohmann::ordered_json time(const Job& job, const EvalLengths& lengths, bool restart,
+                              const LengthsForecast& expected = {}, const OnTimed& progress = {});
+  /// Goes through the decode loop without computing.
+  LengthsForecast forecast(const Job& job, const EvalLengths& lengths);
 
  private:
   struct Timed {
@@ -71,7 +94,11 @@ class LengthsBench {
     int64_t proposed = 0, accepted = 0;  ///< tokens of a draft
   };
   void open(const Job& job);
-  Timed time_answers(const Job& job, const EvalLengths& asked, int32_t answer_tokens);
+  Timed time_answers(const Job& job, const EvalLengths& asked, int32_t answer_tokens,
+                     const std::function<void(int32_t run, int64_t steps, double predicted)>& on_step);
+  LengthsForecast::Pass simulate(const Job& job, const EvalLengths& lengths, int32_t answer_tokens,
+                                 const ModelConfig& config, LengthsForecast& forecast);
+  const BenchBackend& probe(const Job& job);
 
   FileLayer& files_;
   std::string opened_;  ///< the model and device of `backend_`
@@ -80,6 +107,8 @@ class LengthsBench {
   std::optional<DeviceModel> device_;    ///< as its profile has it
   int64_t kv_bytes_ = 0;                 ///< bytes for keys and values, as found when it was opened
   int32_t most_pages_ = 0;               ///< of the largest pool since
+  std::string probed_;                   ///< the device of `probe_`
+  std::unique_ptr<BenchBackend> probe_;  ///< a tiny model, to ask the device about
 };
 
 }  // namespace sheaf

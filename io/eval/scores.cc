@@ -142,7 +142,7 @@ EvalRow eval_row(const Eval& eval, const EvalCell& cell, const ordered_json& rep
   EvalRow row = named_row(eval, cell);
   const bool questions = cell.job.task.kind == TaskKind::ask;
   row.unit = questions ? "questions" : "rows";
-  const double count = at(report, questions ? "/questions/asked" : "/rows");
+  const double count = questions ? at(report, "/questions/asked") : static_cast<double>(counted_rows(report));
   const double seconds = at(report, "/seconds/total") - at(report, "/seconds/open");
   row.count = static_cast<int64_t>(count);
   // Rows of a session that was killed before it counted them are rows all the same.

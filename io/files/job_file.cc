@@ -213,6 +213,11 @@ void read_output(YamlMap map, Job& job, bool files) {
   if (const YamlPtr path = map.node("path")) read_output_path(*path, job.file, std::time(nullptr), output);
   read_keys("output", map, job);
   map.finish();
+  if (const YamlPtr reuse = map.node("reuse"); reuse && reuse->text.starts_with("latest:")) {
+    YamlNode place = *reuse;
+    place.text.erase(0, std::string_view("latest:").size());
+    output.reuse = "latest:" + yaml_path(place, "output.reuse");
+  }
   if (is_uri(output.path)) parse_store_uri(output.path, map.where("path") + ": output.path: ");
   if (output.format == OutputFormat::openai_batch && job.task.kind != TaskKind::chat)
     refuse("{}: output.format openai-batch works only with task.kind chat; use jsonl, parquet or arrow",

@@ -132,4 +132,10 @@ ordered_json answer_settings(const Job& job, const ordered_json& fingerprint) {
   return settings;
 }
 
+ordered_json answer_settings(const Job& job, bool gpu) {
+  ordered_json print{{"sheaf", SHEAF_VERSION}, {"device", gpu ? "cuda" : "cpu"}};
+  print.update(model_fingerprint(job.model));
+  return answer_settings(job, print);
+}
+
 }  // namespace sheaf

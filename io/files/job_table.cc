@@ -346,7 +346,8 @@ void add_output_keys(Keys& keys) {
       {kPublished});
   output.add<&O::reuse>(
       "reuse", kPath, nothing,
-      "The folder of an earlier run whose answers are taken where nothing that decides them changed");
+      "An earlier run whose answers are taken where nothing that decides them changed: its folder or URI, or "
+      "latest:out/{date} for the newest finished run that matches");
   output.add<&O::format>("format", kAny, rows, "The format of the rows");
   output.add<&O::rows_per_file>("rows_per_file", whole(1), rows,
                                 "A rows file ends with the window that reaches this many rows");

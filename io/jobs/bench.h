@@ -25,12 +25,20 @@ struct BenchModel {
   bool fp8_keys = false;
 };
 
+/// What random weights of a shape take.
+struct RandomWeights {
+  int64_t bytes = 0;
+  std::string trouble = {};  ///< why they do not fit this machine; empty: they do, or a GPU is asked itself
+};
+RandomWeights random_weights(const ModelConfig& config, bool on_gpu);
+
 /// A backend made ready for timing.
 class BenchBackend {
  public:
   explicit BenchBackend(const BenchModel& wanted);
 
   Backend& backend() const { return *backend_; }
+  bool on_gpu() const { return device_ >= 0; }
   const ModelConfig& config() const { return backend_->config(); }
   /// Bytes that a key/value pool may take.
   int64_t kv_bytes() const;

@@ -43,20 +43,25 @@ int choose_timed_device(const Device& asked) {
 #endif
 }
 
-/// fp32 weights and the packed copy that the quick backend makes of them must fit.
 Model random_cpu_model(const BenchModel& wanted) {
   const FileConfig shape = random_shape(wanted);
-  const int64_t needed = 2 * random_model_bytes(shape.config);
-  if (needed > machine_memory() / 2)
-    throw OutOfMemory(
-        fmt::format("{}: random weights need {:.1f} GB, and this machine has {:.1f} GB; use a smaller shape",
-                    wanted.shape, static_cast<double>(needed) / 1e9,
-                    static_cast<double>(machine_memory()) / 1e9),
-        Fault::input);
+  if (const std::string trouble = random_weights(shape.config, false).trouble; !trouble.empty())
+    throw OutOfMemory(fmt::format("{}: {}; use a smaller shape", wanted.shape, trouble), Fault::input);
   return make_random_model(shape.config, kSeed, shape.family && shape.family->qkv_bias);
 }
 
 }  // namespace
+
+RandomWeights random_weights(const ModelConfig& config, bool on_gpu) {
+  if (on_gpu) return {random_model_bytes(config) / 2};  // bf16
+  // fp32 weights and the packed copy that the quick backend makes of them must fit.
+  RandomWeights weights{2 * random_model_bytes(config)};
+  if (weights.bytes > machine_memory() / 2)
+    weights.trouble =
+        fmt::format("random weights need {:.1f} GB, and this machine has {:.1f} GB",
+                    static_cast<double>(weights.bytes) / 1e9, static_cast<double>(machine_memory()) / 1e9);
+  return weights;
+}
 
 BenchBackend::BenchBackend(const BenchModel& wanted) {
   {

@@ -1,6 +1,7 @@
 #include "io/jobs/opened_job.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <future>
 #include <set>
 #include <utility>
@@ -68,6 +69,12 @@ DeviceChoice choose_device(const Device& asked, Precision dtype) {
   const auto devices = static_cast<int>(cuda_devices().size());
   if (automatic && devices == 0 && gpu_only) needs_gpu("this machine has none");
   if (automatic && devices == 0) return choice;
+  // This machine's fault, not the job's: a scheduler may try another one.
+  if (devices == 0)
+    fail(
+        "engine.device: {}: this machine has no GPU that CUDA can see; give the task one (Kubernetes: "
+        "nvidia.com/gpu: 1, Docker: --gpus all, Slurm: --gres=gpu:1), or use --device cpu",
+        device_text(asked));
   choice.devices = asked.indices;
   if (choice.devices.empty()) choice.devices.push_back(0);
   for (int number = 1; asked.all && number < devices; ++number) choice.devices.push_back(number);
@@ -81,9 +88,16 @@ DeviceChoice choose_device(const Device& asked, Precision dtype) {
   return choice;
 #else
   if (gpu_only) needs_gpu("this program was built without CUDA");
+  std::error_code ignored;
+  if (automatic && std::filesystem::exists("/proc/driver/nvidia/version", ignored))
+    choice.notice =
+        "this machine has an NVIDIA driver, but this program was built without CUDA; computing on the CPU";
   if (automatic) return choice;
-  refuse("engine.device: {} cannot be used: this program was built without CUDA; use cpu or auto",
-         device_text(asked));
+  refuse(
+      "engine.device: {} cannot be used: this program was built without CUDA; use a build with CUDA (the "
+      "image "
+      "of Dockerfile.cuda), or --device cpu",
+      device_text(asked));
 #endif
 }
 

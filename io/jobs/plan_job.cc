@@ -5,6 +5,7 @@
 #include "core/engine/backend.h"
 #include "core/report/report.h"
 #include "core/report/run_statistics.h"
+#include "io/files/job_fingerprint.h"
 #include "io/jobs/repeated_ids.h"
 
 namespace sheaf {
@@ -42,6 +43,7 @@ nlohmann::ordered_json JobPlan::json() const {
                               {"expected_steps", engine.steps},
                               {"kv_bytes_peak", kv_peak_bytes},
                               {"kv_bytes_pool", kv_pool_bytes}};
+  if (reuses) json["reused"] = read.reused;
   if (engine.first_answers > 0) json["findings"] = engine.first_answers;
   for (const Bin& bin : bins)
     json["bins"][bin.title] = {
@@ -51,9 +53,16 @@ nlohmann::ordered_json JobPlan::json() const {
 }
 
 std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool allow_empty,
-                                const OnPrompt& on_prompt) {
-  opened.free_answers();
+                                const OnPrompt& on_prompt, const EarlierRuns* earlier) {
   const Job& job = opened.job();
+  std::optional<PlannedReuse> known;
+  const Schema schema = opened.schema();
+  if (earlier && earlier->asked()) {
+    answers_together(job.method);
+    known.emplace(*earlier, make_task(opened.tokenizer(), opened.chat(), job, schema, &opened.examples()),
+                  job, answer_settings(job, opened.on_gpu()));
+  }
+  opened.free_answers();
   const Footprint needs = opened.footprint();
   CountingBackend backend(opened.model().config, needs.kv_bytes_per_token, needs.preferred_tokens);
   EngineOptions options = opened.engine_options(backend);
@@ -68,6 +77,7 @@ std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool a
   std::unique_ptr<Corpus> corpus = opened.corpus();
   const RepeatedIds* ids = RepeatedIds::watch(job, corpus);
   Pipeline pipeline(*corpus, *task, planner, engine, job.engine.window);
+  if (known) pipeline.known.store = &*known;
   int64_t seen = 0;
   pipeline.on_stack = [&](const Stack& stack, const std::vector<Record>& records) {
     on_prompt(++seen, stack, records);
@@ -93,6 +103,7 @@ std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool a
   plan.kv_peak_bytes = plan.engine.peak_pages * page_bytes;
   plan.kv_pool_bytes = options.pages * page_bytes;
   plan.answer_tokens = answer_tokens;
+  plan.reuses = known.has_value();
   if (ids) plan.duplicates = ids->notice();
   return plan;
 }

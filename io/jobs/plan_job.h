@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/plan/pipeline.h"
+#include "io/jobs/earlier_runs.h"
 #include "io/jobs/opened_job.h"
 
 namespace sheaf {
@@ -20,6 +21,7 @@ struct JobPlan {
   int64_t kv_peak_bytes = 0;  ///< of keys and values
   int64_t kv_pool_bytes = 0;  ///< memory for keys and values
   int32_t answer_tokens = 0;  ///< assumed
+  bool reuses = false;        ///< answers of earlier runs are left out
   std::string duplicates;     ///< a notice of records with the id of an earlier one; empty: none
 
   int64_t stacks() const;
@@ -32,7 +34,8 @@ struct JobPlan {
 using OnPrompt = std::function<void(int64_t number, const Stack& stack, const std::vector<Record>& records)>;
 
 /// `allow_empty`: a corpus of which nothing is left is no mistake. Empty where it was interrupted.
+/// `earlier`: runs whose answers are left out of the plan; null: none.
 std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool allow_empty,
-                                const OnPrompt& on_prompt);
+                                const OnPrompt& on_prompt, const EarlierRuns* earlier = nullptr);
 
 }  // namespace sheaf

@@ -1,6 +1,8 @@
 #include "io/jobs/run_count.h"
 
 #include <algorithm>
+#include <ctime>
+#include <unistd.h>
 
 #include "core/base/error.h"
 #include "core/report/report.h"
@@ -13,6 +15,11 @@ using namespace std::chrono_literals;
 using nlohmann::ordered_json;
 
 constexpr auto kBetweenSaves = 10s;
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
 
 }  // namespace
 
@@ -39,9 +46,11 @@ void RunCount::start(double open_seconds) {
   session_.open_seconds = open_seconds;
   start_ = Clock::now();
   session_.statistics.start();
+  committed_ = session_;
 }
 
 void RunCount::step(size_t engine, const EngineStats& stats, const Backend& backend, bool last) {
+  if (!last) save_if_due(false);  // others see that the run is alive, however long a group takes
   const std::lock_guard lock(mutex_);
   session_.engines[engine].stats = stats;
   if (!last && Clock::now() - asked_at_[engine] < 1s) return;
@@ -62,17 +71,33 @@ void RunCount::committed(const PipelineStats& pipeline) {
     rows_ = folder_.rows();
     rejects_ = folder_.rejects();
   }
-  if (Clock::now() - saved_at_ >= kBetweenSaves) save();
+  save_if_due(true);
 }
 
-void RunCount::save() {
+/// The first group is saved at once.
+void RunCount::save_if_due(bool committed) {
+  {
+    const std::lock_guard lock(saving_);
+    if (Clock::now() - saved_at_ < kBetweenSaves && !(committed && !saved_once_)) return;
+  }
+  save();
+}
+
+void RunCount::save(bool ended) {
+  const std::lock_guard saving(saving_);
   saved_at_ = Clock::now();
+  saved_once_ = true;
   ordered_json so_far;
   {
     const std::lock_guard lock(mutex_);
     so_far = {{"rows", rows_}, {"rejects", rejects_}, {"report", all_sessions(committed_)}};
   }
-  folder_.save_progress(so_far.dump() + "\n");
+  if (records_ > 0) so_far["records"] = records_.load();
+  so_far["updated"] = std::time(nullptr);
+  so_far["ended"] = ended;
+  so_far["host"] = host_name();
+  so_far["pid"] = ::getpid();
+  folder_.save_progress(so_far.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
 
 ordered_json RunCount::report(const PipelineStats& pipeline) {
@@ -90,8 +115,10 @@ void RunCount::bring_up_to_date(const PipelineStats& pipeline) {
 
 ordered_json RunCount::all_sessions(const Report& session) const {
   ordered_json whole = report_json(session);
-  whole["rows_uncounted"] = rows_uncounted_;
-  whole["rejects_uncounted"] = rejects_uncounted_;
+  for (const auto& [key, uncounted] : {std::pair("rows", rows_uncounted_), {"rejects", rejects_uncounted_}}) {
+    whole[fmt::format("{}_uncounted", key)] = uncounted;
+    whole[key] = whole[key].get<int64_t>() + uncounted;
+  }
   return earlier_ ? add_reports(*earlier_, whole) : whole;
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <mutex>
 
@@ -30,8 +31,10 @@ class RunCount {
   int64_t engines_left();
   /// After a group was committed; saves the count now and then.
   void committed(const PipelineStats& pipeline);
-  /// Saves what was counted up to the last committed group.
-  void save();
+  /// Saves what was counted up to the last committed group. `ended`: the session ends in order.
+  void save(bool ended = false);
+  /// Records of the whole run, as others want to know them while it runs (`sheaf status`).
+  void expect(int64_t records) { records_ = records; }
 
   /// Of all sessions, as far as they were counted.
   nlohmann::ordered_json report(const PipelineStats& pipeline);
@@ -40,6 +43,7 @@ class RunCount {
   using Clock = std::chrono::steady_clock;
 
   nlohmann::ordered_json all_sessions(const Report& session) const;
+  void save_if_due(bool committed);
   void bring_up_to_date(const PipelineStats& pipeline);
 
   RunFolder& folder_;
@@ -51,7 +55,11 @@ class RunCount {
   Report session_;
   Report committed_;                ///< the session as of the last committed group
   int64_t rows_ = 0, rejects_ = 0;  ///< in the folder by then
-  Clock::time_point start_ = Clock::now(), saved_at_{};
+  Clock::time_point start_ = Clock::now();
+  std::mutex saving_;  ///< of what follows
+  Clock::time_point saved_at_ = Clock::now();
+  bool saved_once_ = false;
+  std::atomic<int64_t> records_ = 0;         ///< of the whole run; 0: not known
   std::vector<Clock::time_point> asked_at_;  ///< per engine
 };
 

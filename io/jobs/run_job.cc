@@ -13,7 +13,6 @@
 #include "core/report/report_html.h"
 #include "core/task/record_row.h"
 #include "core/text/spelling.h"
-#include "io/answers/reuse.h"
 #include "io/base/process.h"
 #include "io/base/store_uri.h"
 #include "io/corpus/corpus.h"
@@ -74,6 +73,8 @@ class JobRun {
     for (const char* part : {"model", "adapter"})
       if (!model_before_.is_null() && model_before_.at(part) != fingerprint_.at(part))
         fail_for_now("the files of the {} changed while sheaf opened them; rerun the same command", part);
+    if (!open_earlier())
+      return RunEnd{130, false, nullptr, "interrupted while looking for answers of earlier runs"};
     open_folder();
     if (folder_->finished()) return finished_before();
     if (!folder_->notice().empty()) listener_.note(folder_->notice());
@@ -114,11 +115,17 @@ class JobRun {
     pipeline_->on_step = [this](size_t engine, const EngineStats& stats) { count_step(engine, stats); };
     pipeline_->on_failed = [this](size_t engine, const std::string& why) { lose_engine(engine, why); };
     records_to_come_ = corpus_->records_expected();
-    if (records_to_come_) *records_to_come_ -= position_before_;
+    if (records_to_come_) {
+      count_->expect(*records_to_come_ - shard_.first);
+      *records_to_come_ -= position_before_;
+    }
   }
 
   /// False where it was interrupted.
   bool run() {
+    listener_.begun({job().file, folder_path(),
+                     shard_.count > 1 ? fmt::format("{}/{}", shard_.index, shard_.count) : "",
+                     engines_->describe(), folder_->rows(), folder_->rejects(), records_to_come_});
     listener_.started(records_to_come_);
     bool finished = false;
     try {
@@ -132,11 +139,12 @@ class JobRun {
           [this](const Reject& reject) {
             count_->add([&](Report& session) { session.statistics.reject(reject); });
             folder_->reject(reject);
+            listener_.rejected(reject);
           });
     } catch (...) {
       listener_.ended();
       try {
-        count_->save();
+        count_->save(true);
       } catch (const std::exception&) {  // what stopped the run is the one to report
       }
       throw;
@@ -151,7 +159,7 @@ class JobRun {
   }
 
   RunEnd interrupted() {
-    count_->save();
+    count_->save(true);
     const std::string resume = job().output.dated
                                    ? fmt::format("add --set output.path={} to the command", job().output.path)
                                    : "rerun the same command";
@@ -167,11 +175,11 @@ class JobRun {
   }
 
   RunEnd finish() {
-    if (earlier_ && pipeline_->stats().reused == 0 && folder_->rows() > 0)
-      listener_.note(fmt::format(
-          "output.reuse: no answer of {} could be taken: no document has the same prompt as in that run (the "
+    if (earlier_->usable() && pipeline_->stats().reused == 0 && folder_->rows() > 0)
+      listener_.warn(fmt::format(
+          "output.reuse: no answer of {} could be taken: no document has the same prompt as there (the "
           "instruction, the list of attributes or every document changed)",
-          reused_run()));
+          earlier_->names()));
     Job::Input now = job().input;
     list_corpus(now);
     if (corpus_fingerprint(now) != fingerprint_.at("corpus"))
@@ -193,9 +201,6 @@ class JobRun {
  private:
   const Job& job() const { return opened_.job(); }
   const std::string& folder_path() const { return restart_ ? restart_->building() : job().output.path; }
-  const std::string& reused_run() const {
-    return settings_.reuse.empty() ? job().output.reuse : settings_.reuse;
-  }
 
   RunFolderOptions folder_options() const {
     RunFolderOptions options;
@@ -283,36 +288,52 @@ class JobRun {
 
   /// Before anything is written.
   void check_reuse() const {
-    if (reused_run().empty()) return;
-    if (make_builder(job().method).scope == AnswerScope::prompt)
-      refuse(
-          "output.reuse: with method.stacking: joint an answer depends on the other records of its prompt; "
-          "set "
-          "method.stacking: isolated, or leave output.reuse out");
-    if (!settings_.restart && settle_path(reused_run()) == settle_path(job().output.path))
-      refuse("output.reuse: {} is this run's own output.path; add --restart, or choose another output.path",
-             reused_run());
-    std::error_code ignored;
-    if (!std::filesystem::is_directory(reused_run(), ignored))
-      refuse("output.reuse: the folder {} does not exist; name the output folder of a finished run",
-             reused_run());
+    const std::vector<std::string> runs = settings_.reuse.runs_of(job());
+    if (runs.empty() && (!settings_.reuse.required.empty() || settings_.reuse.if_exists))
+      refuse("{} needs --reuse or output.reuse; name the runs whose answers are to be taken",
+             settings_.reuse.required.empty() ? "--reuse-if-exists" : "--require-reuse");
+    if (!settings_.reuse.required.empty()) parse_share(settings_.reuse.required, "--require-reuse");
+    if (runs.empty()) return;
+    answers_together(job().method);
+    for (const std::string& run : runs)
+      if (!settings_.restart && !is_uri(run) && settle_path(run) == settle_path(job().output.path))
+        refuse("output.reuse: {} is this run's own output.path; add --restart, or choose another output.path",
+               run);
   }
 
-  /// Answers of an earlier run, and where those of this one go.
+  /// Opens the answers of earlier runs, before anything is written. False where it was interrupted.
+  bool open_earlier() {
+    const nlohmann::ordered_json settings = answer_settings(job(), fingerprint_);
+    earlier_.emplace(settings_.reuse, job(),
+                     std::vector<std::string>{job().output.path, settings_.published_to}, settings);
+    // A finished run takes no answers any more, and its folder says so.
+    if (!earlier_->asked() || (!settings_.restart && file_size(job().output.path + "/_SUCCESS"))) return true;
+    for (const std::string& notice : earlier_->notices()) listener_.note(notice);
+    if (!settings_.reuse.required.empty() && !earlier_->is_first() && !check_reused_share(settings))
+      return false;
+    for (const std::string& warning : earlier_->warnings())
+      listener_.warn(warning + (earlier_->usable() ? "; they are decoded unless another run has them"
+                                                   : "; every answer is decoded"));
+    return true;
+  }
+
+  /// Refuses where too little is known (--require-reuse). False where it was interrupted.
+  bool check_reused_share(const nlohmann::ordered_json& settings) {
+    std::unique_ptr<Corpus> corpus = opened_.corpus();
+    if (shard_.count > 1) corpus = first_rows(std::move(corpus), shard_.end);
+    corpus->skip_to(shard_.first);
+    const auto task = opened_.task(job());
+    const auto known = count_known(*corpus, *task, job(), settings, *earlier_);
+    if (known) check_required_reuse(settings_.reuse.required, *known, *earlier_);
+    return known.has_value();
+  }
+
+  /// Where the answers of this run go, beside those of earlier ones.
   void open_answers() {
     if (planner_->scope() == AnswerScope::prompt) return;
     const nlohmann::ordered_json settings = answer_settings(job(), fingerprint_);
-    if (!reused_run().empty()) {
-      std::string trouble;
-      earlier_.emplace(settle_path(reused_run()), settings, trouble);
-      if (!trouble.empty()) {
-        listener_.note(fmt::format("output.reuse: {}: {}; every answer is decoded", reused_run(), trouble));
-        earlier_.reset();
-      }
-    }
     answers_.emplace(real_files(), settle_path(folder_path()), position_before_, shard_.first);
-    reuse_.emplace(AnswerKeys(settings, job().method.temperature > 0), *answers_,
-                   earlier_ ? &*earlier_ : nullptr);
+    reuse_.emplace(AnswerKeys(settings, job().method.temperature > 0), *answers_, earlier_->answers());
     pipeline_->known.store = &*reuse_;
   }
 
@@ -355,9 +376,11 @@ class JobRun {
         session.predicted_error = engines_->predicted_error();
       });
     }
-    if (!records_to_come_ && done.share_read.value_or(0) > 0)
-      listener_.guess(std::llround(static_cast<double>(done.rows_read) / *done.share_read) -
-                      position_before_);
+    if (!records_to_come_ && done.share_read.value_or(0) > 0) {
+      const int64_t all = std::llround(static_cast<double>(done.rows_read) / *done.share_read);
+      count_->expect(all - shard_.first);
+      listener_.guess(all - position_before_);
+    }
     listener_.step(
         {done.decoded, done.rejects, stats.tokens(), job().cost.usd_per_hour * job().cost.devices / 3600});
   }
@@ -413,7 +436,7 @@ class JobRun {
   int64_t position_before_ = 0;  ///< where earlier sessions came to
 
   std::optional<AnswerLog> answers_;
-  std::optional<EarlierAnswers> earlier_;
+  std::optional<EarlierRuns> earlier_;
   std::optional<Reuse> reuse_;
 
   std::optional<Engines> engines_;

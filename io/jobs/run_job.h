@@ -5,6 +5,8 @@
 
 #include "core/engine/backend.h"
 #include "core/job/job.h"
+#include "core/task/record.h"
+#include "io/jobs/earlier_runs.h"
 
 namespace sheaf {
 
@@ -16,12 +18,27 @@ struct RunState {
   double usd_per_second = 0;
 };
 
+/// What a session of a run begins with.
+struct RunBegin {
+  std::string job, output;         ///< the job's file and the run's folder
+  std::string shard;               ///< "3/64"; empty: all of the corpus
+  std::string backend;             ///< what computes: "CPU, int8, 2 threads"
+  int64_t rows = 0, rejects = 0;   ///< in the folder, from earlier sessions
+  std::optional<int64_t> records;  ///< to come, where that is known
+};
+
 /// Who is told how a run goes. This one keeps it to itself.
 class RunListener {
  public:
   virtual ~RunListener() = default;
   /// Something the user should know.
   virtual void note(const std::string& /*text*/) {}
+  /// Something that costs money: shown also to those who asked for silence.
+  virtual void warn(const std::string& text) { note(text); }
+  /// A session of a run is about to decode.
+  virtual void begun(const RunBegin& /*run*/) {}
+  /// A record was rejected; comes on the thread of the rows.
+  virtual void rejected(const Reject& /*reject*/) {}
   /// One of several runs begins.
   virtual void heading(const std::string& /*text*/) {}
   /// Decoding begins; `records` are to come, where that is known.
@@ -43,8 +60,8 @@ struct RunSettings {
   std::string max_rejects;     ///< "100" or "2.5%"; empty: any number
   double max_hours = 0;        ///< most hours of this session, opening the model included; 0: any
   double max_usd = 0;          ///< most dollars of this session at the job's price; 0: any
-  std::string reuse;  ///< a run's folder in place of output.reuse; empty: as the job says. With `restart` it
-                      ///< may be the output folder itself
+  ReuseWish reuse = {};        ///< with `restart` it may name the output folder itself
+  std::string published_to;    ///< the URI that the finished run goes to; empty: none
   /// What is to compute in place of an engine's backend. Tests make one fail.
   std::function<std::unique_ptr<Backend>(size_t engine, std::unique_ptr<Backend> backend)> replace = {};
 };

@@ -64,6 +64,7 @@ RunEnd run_stored_job(const Job& asked, const RunSettings& settings, RunListener
   check_store(*store, job.output.path, settings.restart);
   // The same command after a restart whose publication broke off must not compute everything again.
   RunSettings local = settings;
+  local.published_to = asked.output.path;
   local.take_finished = settings.restart && is_unpublished(*store, job.output.path) &&
                         check_run(job.output.path).troubles.empty();
   RunEnd end = run_job(job, local, listener);

@@ -188,7 +188,8 @@ void prepare_folder(FileLayer& files, const std::string& out) {
 
 }  // namespace
 
-Merged merge_shards(FileLayer& files, const std::string& folder, const std::vector<std::string>& paths) {
+Merged merge_shards(FileLayer& files, const std::string& folder, const std::vector<std::string>& paths,
+                    const MergeMore& more) {
   const std::string out = settle_path(folder);
   std::vector<ShardFolder> shards;
   shards.reserve(paths.size());
@@ -238,6 +239,13 @@ Merged merge_shards(FileLayer& files, const std::string& folder, const std::vect
   lock->check();
   files.rename(out + "/rejects.jsonl.part", out + "/rejects.jsonl");
   if (writes_openai_batch(manifest.fingerprint)) write_openai_errors(files, out);
+  if (more) {
+    lock->check();
+    std::vector<std::string> sources;
+    for (const ShardFolder& shard : shards) sources.push_back(settle_path(shard.path));
+    if (const std::string notice = more(out, sources); !notice.empty())
+      merged.notice += (merged.notice.empty() ? "" : "; ") + notice;
+  }
   publish("manifest.json", manifest_json(manifest).dump(2) + "\n");
   if (!report.is_null()) {
     publish("report.json", report.dump(2) + "\n");

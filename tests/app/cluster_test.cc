@@ -67,6 +67,33 @@ TEST_F(Cluster, ShardAutoFollowsTheScheduler) {
   EXPECT_EQ(part("SHEAF_SHARD=3/6", ""), "3/6");
 }
 
+TEST_F(Cluster, ATaskThatFindsNoGpuEndsInsteadOfUsingItsCpu) {
+  const Ran ran = run("CUDA_VISIBLE_DEVICES=", "--device cuda", "gpu");
+#ifdef SHEAF_WITH_CUDA
+  EXPECT_EQ(ran.exit_code, 3) << ran.err;
+  EXPECT_NE(ran.err.find("engine.device: cuda: this machine has no GPU that CUDA can see"), std::string::npos)
+      << ran.err;
+#else
+  EXPECT_EQ(ran.exit_code, 2) << ran.err;
+  EXPECT_NE(ran.err.find("this program was built without CUDA; use a build with CUDA"), std::string::npos)
+      << ran.err;
+#endif
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path("gpu")));
+}
+
+TEST_F(Cluster, TheFilesAskForAGpuAndForTheImageThatHasCuda) {
+  const auto file = [](const std::string& name) { return read_text(SHEAF_SOURCE_DIR "/" + name); };
+  const std::string parts = file("configs/cluster/kubernetes-parts.yaml");
+  EXPECT_NE(parts.find("- --device\n            - cuda "), std::string::npos);
+  EXPECT_NE(file("configs/cluster/slurm-array.sbatch").find("--device \"${DEVICE:-cuda}\""),
+            std::string::npos);
+  const std::string built = file("Dockerfile.cuda");
+  const size_t tag = built.find(" -t ") + 4;
+  const std::string image = built.substr(tag, built.find(' ', tag) - tag);
+  for (const char* name : {"configs/cluster/kubernetes-parts.yaml", "configs/cluster/kubernetes-merge.yaml"})
+    EXPECT_NE((file(name) + "\n").find("image: " + image), std::string::npos) << name << ", " << image;
+}
+
 TEST_F(Cluster, AShardOfOnlyBadRecordsStopsNoOther) {
   const std::string bad = "--shard auto --set engine.window=1 ";
   EXPECT_EQ(part("SHEAF_SHARD=17/50", "--set engine.window=1"), "17/50");

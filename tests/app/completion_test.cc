@@ -47,7 +47,7 @@ class Completion : public testing::Test {
 TEST_F(Completion, BashOffersCommandsOptionsChoicesAndFiles) {
   EXPECT_EQ(output_of(scratch_, "bash -n sheaf.bash"), "");
   EXPECT_EQ(offered({"ru"}), "run");
-  EXPECT_EQ(offered({"run", "--re"}), "--reproducible|--restart|--reuse");
+  EXPECT_EQ(offered({"run", "--re"}), "--reproducible|--restart|--reuse|--reuse-if-exists|--require-reuse");
   EXPECT_EQ(offered({"completion", ""}), "bash|zsh");
   EXPECT_EQ(offered({"he"}), "help");
   EXPECT_EQ(offered({"help", "pl"}), "plan");

@@ -262,7 +262,7 @@ TEST(Help, FitsIntoAHundredColumnsAndEndsWithTheExitCodes) {
       EXPECT_EQ(ran.out.find(foreign), std::string::npos) << name << ": " << foreign;
     ++commands;
   }
-  EXPECT_EQ(commands, 23u);
+  EXPECT_EQ(commands, 24u);
 }
 
 TEST(Mistakes, OutputLostOnAFullDiskFails) {

@@ -31,7 +31,8 @@ TEST(Progress, ABarIsFullAtTheEnd) {
 TEST(Progress, TheLogEndsWithTheLastStateAndItsTime) {
   const TempFolder scratch;
   {
-    Progress progress(true, 40, scratch.write("log", "before\n"));
+    RunLog lines(scratch.write("log", "before\n"), false);
+    Progress progress(true, 40, &lines);
     progress.update({1});
     progress.update({39, 1});
     progress.close();
@@ -47,7 +48,7 @@ TEST(Progress, TheLogEndsWithTheLastStateAndItsTime) {
 
 TEST(Progress, RefusesALogThatCannotBeWritten) {
   const TempFolder scratch;
-  EXPECT_THROW(Progress(true, 40, scratch.path("no/such/log")), Error);
+  EXPECT_THROW(RunLog(scratch.path("no/such/log"), false), Error);
 }
 
 }  // namespace

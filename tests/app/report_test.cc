@@ -88,7 +88,7 @@ TEST(ReportCommand, AFileThatIsNoReportIsRefused) {
   const TempFolder scratch;
   std::filesystem::create_directory(scratch.path("empty"));
   nlohmann::ordered_json later = nlohmann::ordered_json::parse(report_of(4)), part = later;
-  later["version"] = 4;
+  later["version"] = 5;
   part.erase("tokens");
   const std::string good = make_reported(scratch, "good", report_of(3));
   struct Case {
@@ -99,7 +99,7 @@ TEST(ReportCommand, AFileThatIsNoReportIsRefused) {
         Case{make_reported(scratch, "cut", report_of(3).substr(0, 200)), "cut/report.json"},
         Case{make_reported(scratch, "list", "[]"), "no version"},
         Case{make_reported(scratch, "old", "{\"rows\": 3}"), "no version"},
-        Case{make_reported(scratch, "later", later.dump()), "version 4"},
+        Case{make_reported(scratch, "later", later.dump()), "version 5"},
         Case{make_reported(scratch, "part", part.dump()),
              "part/report.json: the report is damaged: tokens is missing"}}) {
     const Ran alone = run_sheaf(scratch, "report " + wrong.run);

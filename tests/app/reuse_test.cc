@@ -51,6 +51,13 @@ class ReusedAnswers : public testing::Test {
                               "output: {path: " +
                               scratch_.path("out") + "}\n");
   }
+  /// Teas with a title of their own each, and two attributes.
+  void write_numbered(int count) {
+    std::vector<Product> products;
+    for (int i = 0; i < count; ++i) products.push_back({i, "tea", fmt::format("Tea number {}", i), 0});
+    write_corpus(products);
+    write_schema({{"tea", {"Brand", "Weight"}}});
+  }
   json run(const std::string& folder, const std::string& options = "") {
     const Ran ran = run_sheaf(scratch_, "run " + scratch_.path("job.yaml") +
                                             " --set output.path=" + scratch_.path(folder) + " " + options);
@@ -209,6 +216,142 @@ TEST_F(ReusedAnswers, WhatCannotBeReusedIsRefused) {
   const Ran joint = run_sheaf(scratch_, command + scratch_.path("model") + " --set method.stacking=joint");
   EXPECT_EQ(joint.exit_code, 2);
   EXPECT_NE(joint.err.find("method.stacking: isolated"), std::string::npos) << joint.err;
+}
+
+TEST_F(ReusedAnswers, SeveralRunsAndMergedOnesAreLookedThrough) {
+  write_numbered(24);
+  job();
+  run("full");
+  for (const char* part : {"0/3", "1/3", "2/3"})
+    run(fmt::format("shard-{}", part[0]), fmt::format("--shard {}", part));
+  const std::string shards = scratch_.path("shard-0") + " " + scratch_.path("shard-1") + " ",
+                    last = scratch_.path("shard-2");
+  EXPECT_EQ(
+      run("two", "--reuse " + scratch_.path("shard-0") + " --reuse " + scratch_.path("shard-2"))["reused"],
+      32);
+  EXPECT_EQ(run("all", "--reuse '" + scratch_.path("shard-[0-9]") + "'")["answers"], 0);
+  ASSERT_EQ(run_sheaf(scratch_, "merge " + scratch_.path("merged") + " " + shards + last).exit_code, 0);
+  EXPECT_EQ(run("from-merged", "--reuse " + scratch_.path("merged"))["answers"], 0);
+  EXPECT_EQ(rows("from-merged"), rows("full"));
+  // A shard without answers leaves the merge without any, and the merge says so.
+  std::filesystem::remove(last + "/answers.json");
+  const Ran poor = run_sheaf(scratch_, "merge " + scratch_.path("poor") + " " + shards + last);
+  EXPECT_EQ(poor.exit_code, 0) << poor.err;
+  EXPECT_NE(poor.err.find("the merged folder has no answers for --reuse: " + last), std::string::npos)
+      << poor.err;
+}
+
+TEST_F(ReusedAnswers, LatestIsTheNewestFinishedRunAndNeverTheRunItself) {
+  write_numbered(6);
+  job();
+  const std::string latest = "--reuse 'latest:" + scratch_.path("nights/{date}") + "' ";
+  const Ran first = run_sheaf(scratch_, "run " + scratch_.path("job.yaml") + " " + latest);
+  EXPECT_EQ(first.exit_code, 2);
+  EXPECT_NE(first.err.find("no finished run matches latest:"), std::string::npos) << first.err;
+  std::filesystem::create_directory(scratch_.path("nights"));
+  EXPECT_EQ(run("nights/2026-01-01", latest + "--reuse-if-exists --require-reuse 90%")["answers"], 12);
+  EXPECT_NE(note_.find("there is no run yet"), std::string::npos) << note_;
+  write_numbered(8);
+  EXPECT_EQ(run("nights/2026-01-02", latest)["answers"], 4);
+  std::filesystem::create_directory(scratch_.path("nights/2026-01-03"));  // is not finished
+  std::filesystem::create_directory(scratch_.path("nights/2026-01-0x"));  // is no date
+  scratch_.write("nights/2026-01-0x/_SUCCESS", "");
+  write_numbered(9);
+  EXPECT_EQ(run("nights/2026-01-04", latest)["answers"], 2);
+  EXPECT_NE(note_.find("{date} is " + scratch_.path("nights/2026-01-02")), std::string::npos) << note_;
+  EXPECT_EQ(run("nights/2026-01-04", latest + "--restart")["answers"], 2);
+  EXPECT_NE(note_.find("{date} is " + scratch_.path("nights/2026-01-02")), std::string::npos) << note_;
+  // Without a date in its name, the newest is the one that was finished last.
+  run("nights/b");
+  run("nights/a");
+  run("out", "--reuse 'latest:" + scratch_.path("nights/[ab]") + "'");
+  EXPECT_NE(note_.find(" is " + scratch_.path("nights/a")), std::string::npos) << note_;
+  const Ran typo =
+      run_sheaf(scratch_, "run " + scratch_.path("job.yaml") + " --restart --reuse 'latest:x/{day}'");
+  EXPECT_EQ(typo.exit_code, 2);
+  EXPECT_NE(typo.err.find("{day} stands for nothing"), std::string::npos) << typo.err;
+}
+
+TEST_F(ReusedAnswers, RunsOfAStoreAreReused) {
+  write_numbered(6);
+  job();
+  const std::string store = "file://" + scratch_.path("store/");
+  const std::string home = ". && export XDG_CACHE_HOME=" + scratch_.path("cache");
+  const auto publish = [&](const std::string& name, const std::string& more) {
+    const Ran ran = run_sheaf(
+        scratch_,
+        "run " + scratch_.path("job.yaml") + " --json --set output.path=" + store + name + " " + more, home);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return json::parse(ran.out);
+  };
+  const std::string latest = "--reuse 'latest:" + store + "{date}' ";
+  EXPECT_EQ(publish("2026-01-01", latest + "--reuse-if-exists")["answers"], 12);
+  EXPECT_EQ(publish("2026-01-02", latest)["reused"], 12);
+  EXPECT_EQ(publish("direct", "--reuse " + store + "2026-01-02")["reused"], 12);
+  for (const auto& entry : std::filesystem::directory_iterator(scratch_.path("cache/sheaf")))
+    EXPECT_EQ(entry.path().filename(), "runs") << "what was fetched is gone";
+}
+
+TEST_F(ReusedAnswers, TooLittleToReuseEndsBeforeAnythingIsDecoded) {
+  write_numbered(6);
+  job();
+  run("first");
+  write_numbered(8);
+  const std::string command =
+      "run " + scratch_.path("job.yaml") + " --quiet --reuse " + scratch_.path("first");
+  const Ran little = run_sheaf(scratch_, command + " --require-reuse 0.9");
+  EXPECT_EQ(little.exit_code, 2);
+  EXPECT_NE(little.err.find("--require-reuse 0.9: only 12 of 16 answers are known from " +
+                            scratch_.path("first") + " (75.0 %); nothing was decoded"),
+            std::string::npos)
+      << little.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path("out")));
+  const Ran other = run_sheaf(scratch_, command + " --require-reuse 1% --set method.max_value_tokens=6");
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_NE(other.err.find("method.max_value_tokens was 5 and is now 6"), std::string::npos) << other.err;
+  for (const char* wrong : {"90", "1.5", "-1%", "most", "nan"}) {
+    const Ran ran = run_sheaf(scratch_, command + " --require-reuse=" + wrong);
+    EXPECT_EQ(ran.exit_code, 2) << wrong;
+    EXPECT_NE(ran.err.find("must be a share such as 0.9 or 90%"), std::string::npos) << ran.err;
+  }
+  EXPECT_EQ(run_sheaf(scratch_, command + " --require-reuse 75%").exit_code, 0);
+}
+
+TEST_F(ReusedAnswers, AWarningThatCostsMoneyIsNotQuiet) {
+  write_numbered(3);
+  job();
+  run("first");
+  const Ran ran =
+      run_sheaf(scratch_, "run " + scratch_.path("job.yaml") +
+                              " --quiet --set method.max_value_tokens=6 --reuse " + scratch_.path("first"));
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("WARNING: output.reuse: " + scratch_.path("first")), std::string::npos) << ran.err;
+}
+
+TEST_F(ReusedAnswers, PlanAndEstimateCountOnlyWhatChanged) {
+  write_numbered(40);
+  job();
+  run("first");
+  write_numbered(44);
+  const std::string reuse = scratch_.path("job.yaml") + " --json --reuse " + scratch_.path("first");
+  const Ran planned = run_sheaf(scratch_, "plan " + reuse);
+  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  const json plan = json::parse(planned.out);
+  EXPECT_EQ(plan["records"], 44);
+  EXPECT_EQ(plan["answers"], 8);
+  EXPECT_EQ(plan["reused"], 80);
+  const json second = run("second", "--reuse " + scratch_.path("first"));
+  EXPECT_EQ(second["answers"], plan["answers"]);
+  EXPECT_EQ(second["reused"], plan["reused"]);
+  const std::string on = " --hardware h200 --set engine.device=auto --set model.dtype=auto";
+  const Ran estimated = run_sheaf(scratch_, "estimate " + reuse + on, SHEAF_SOURCE_DIR);
+  ASSERT_EQ(estimated.exit_code, 0) << estimated.err;
+  EXPECT_EQ(json::parse(estimated.out)["answers"], 8) << estimated.out;
+  EXPECT_EQ(json::parse(estimated.out)["reused"], 80) << estimated.out;
+  write_numbered(40);
+  const Ran nothing = run_sheaf(scratch_, "estimate " + reuse + on, SHEAF_SOURCE_DIR);
+  EXPECT_EQ(nothing.exit_code, 0) << nothing.err;
+  EXPECT_EQ(json::parse(nothing.out)["answers"], 0) << nothing.out;
 }
 
 TEST_F(ReusedAnswers, AKilledRunKeepsItsAnswersAndResumes) {

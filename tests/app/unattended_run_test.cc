@@ -80,7 +80,7 @@ TEST_F(UnattendedRun, TheReportCoversEverySession) {
   EXPECT_GE(all["tokens"]["computed"], whole["tokens"]["computed"]) << "what was in flight is computed again";
 }
 
-TEST_F(UnattendedRun, AKilledSessionLosesCountsButNoRows) {
+TEST_F(UnattendedRun, TheReportOfAKilledRunHasEveryRowOfTheFolder) {
   std::string lines;
   for (int i = 0; i < 3000; ++i) lines += row(i);
   const std::string job = write_job(lines);
@@ -88,10 +88,23 @@ TEST_F(UnattendedRun, AKilledSessionLosesCountsButNoRows) {
   ASSERT_TRUE(session.stopped());
   session.send(SIGKILL);
   ASSERT_EQ(session.end(), 128 + SIGKILL);
-  ASSERT_EQ(run_sheaf(scratch_, "run " + job + " --quiet").exit_code, 0);
+  const Ran resumed = run_sheaf(scratch_, "run " + job);
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
   const json all = report("out");
-  EXPECT_GT(all["rows_uncounted"], 0);
-  EXPECT_EQ(all["rows_uncounted"].get<int>() + all["rows"].get<int>(), 3000);
+  EXPECT_EQ(all["rows"], 3000);
+  const int missing = all["rows_uncounted"];
+  EXPECT_GT(missing, 0);
+  EXPECT_EQ(all["questions"]["asked"], 3000 - missing) << "nothing is made up for rows that nobody counted";
+  EXPECT_EQ(resumed.out.find("3000 rows, "), 0u) << resumed.out;
+  EXPECT_NE(
+      resumed.out.find(fmt::format("seconds of {} rows and 0 rejects: their session was killed", missing)),
+      std::string::npos)
+      << resumed.out;
+  EXPECT_NE(read_text(scratch_.path("out/report.html")).find(">3,000<"), std::string::npos);
+  EXPECT_NEAR(
+      all["rows_per_second"].get<double>(),
+      (3000 - missing) / (all["seconds"]["total"].get<double>() - all["seconds"]["open"].get<double>()),
+      1e-6);
 }
 
 TEST_F(UnattendedRun, ProgressUnderALimitShowsTheExactTotal) {

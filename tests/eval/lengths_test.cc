@@ -106,6 +106,31 @@ TEST_F(EvalLengthsCommand, LengthsThatDoNotFitAreLeftOut) {
   EXPECT_NE(far.out.find(" q/s"), std::string::npos) << "the other dataset: " << far.out;
 }
 
+TEST_F(EvalLengthsCommand, WhatIsToComeIsSaidFirst) {
+  const Ran ran = run_sheaf(scratch_, lengths_command(scratch_, "smollm2-135m") + " --method ippd");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const size_t said = ran.err.find("sheaf: tiny, b4, ippd: "), begun = ran.err.find("[1/2] tiny, b4, ippd");
+  ASSERT_NE(said, std::string::npos) << ran.err;
+  EXPECT_LT(said, begun) << ran.err;
+  EXPECT_NE(ran.err.find(" GB", said), std::string::npos) << ran.err;
+  // A cell that is measured is not announced again; one that cannot be is, before the others are measured.
+  const Ran again = run_sheaf(scratch_, lengths_command(scratch_, "smollm2-135m") + " --method ippd");
+  EXPECT_EQ(again.err.find("sheaf: tiny, b4, ippd: "), std::string::npos) << again.err;
+  const Ran large = run_sheaf(scratch_, lengths_command(scratch_, "olmo-2-32b") + " --method ippd --restart");
+  EXPECT_NE(large.err.find("tiny, b4, ippd: cannot be measured here: random weights need"), std::string::npos)
+      << large.err;
+  // Where the device has a profile, a cell that takes too long is left out, and measured once it may.
+  if (ran.err.find("ippd: about ") == std::string::npos) return;
+  const std::string command = lengths_command(scratch_, "smollm2-135m") + " --method ippd";
+  std::filesystem::remove_all(scratch_.path("timed"));
+  const Ran brief = run_sheaf(scratch_, command + " --max-cell-hours 1e-9");
+  ASSERT_EQ(brief.exit_code, 0) << brief.err;
+  EXPECT_NE(brief.out.find("more than --max-cell-hours 1e-09"), std::string::npos) << brief.out;
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path("timed/tiny/b4/ippd/timing.json")));
+  const Ran longer = run_sheaf(scratch_, command);
+  EXPECT_TRUE(std::filesystem::exists(scratch_.path("timed/tiny/b4/ippd/timing.json"))) << longer.err;
+}
+
 TEST_F(EvalLengthsCommand, ADraftIsTimedWithAGivenShareOfRightTokens) {
   const auto command = [&](const std::string& methods) {
     return "eval " +

@@ -132,6 +132,22 @@ TEST(Report, TotalsAgree) {
   EXPECT_NEAR(stages, json["seconds"]["total"].get<double>(), 1e-6);
 }
 
+TEST(Report, OfVersion3CountsTheRowsOfAKilledSession) {
+  ordered_json report = report_json(made_up_report(1000));
+  report["version"] = 3;
+  report["rows"] = 900;
+  report["rows_uncounted"] = 100;
+  report["rejects"] = 3;
+  report["rejects_uncounted"] = 2;
+  const ordered_json now = read_report(report.dump(), "report.json");
+  EXPECT_EQ(now["version"], kReportVersion);
+  EXPECT_EQ(now["rows"], 1000);
+  EXPECT_EQ(now["rejects"], 5);
+  EXPECT_EQ(counted_rows(now), 900);
+  report["rows_uncounted"] = "many";
+  EXPECT_THROW(read_report(report.dump(), "report.json"), Error);
+}
+
 TEST(Report, CountsValuesByCategoryAndAttribute) {
   const ordered_json values = report_json(made_up_report(8))["values"];
   ASSERT_EQ(values.size(), 1u);
