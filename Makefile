@@ -88,6 +88,9 @@ cluster-test: build ## a Slurm and a Ray on this machine run a job as shards whi
 	@for test in slurm ray; do \
 	  code=0; tests/cluster/$$test build/sheaf || code=$$?; [ $$code = 0 ] || [ $$code = 77 ] || exit 1; done
 
+docs-check: build ## run the commands that the documentation shows and compare what they print (ARGS=--update writes it)
+	@tools/docs_check $(ARGS)
+
 soak: build store-setup ## kill jobs, shards, merges and publications and compare bytes; check order and memory of a million rows (KILLS=, ROWS=)
 	@tools/soak --kills $(KILLS) --rows $(ROWS)
 
@@ -135,4 +138,4 @@ lint: setup ## clang-format, clang-tidy, and the rules for includes, doors and s
 clean: ## remove what was compiled (wheels and model stay)
 	@rm -rf build/release build/cuda build/sanitize build/tsan build/sheaf
 
-.PHONY: help setup configure build demo test test-loaded gpu-test gpu-sanitize gpu-bench cpu-bench cpu-bench-peers sanitized-build sanitize thread-sanitize fuzz cluster-test soak train-setup train-test browser-setup browser-test store-setup store-test install package format lint clean
+.PHONY: help setup configure build demo test test-loaded gpu-test gpu-sanitize gpu-bench cpu-bench cpu-bench-peers sanitized-build sanitize thread-sanitize fuzz cluster-test docs-check soak train-setup train-test browser-setup browser-test store-setup store-test install package format lint clean

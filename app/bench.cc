@@ -80,7 +80,7 @@ void add_bench_command(Program& program) {
        {"--device", options->device, "Where to compute (cpu: for small shapes)",
         value_name("{auto,cpu,cuda,cuda:N}"), kWithDefault},
        {"--dtype", options->dtype,
-        "What to compute in: f32, int16 or int8 on the CPU, bf16 or fp8 on a GPU (auto: f32, bf16)",
+        "The type to compute in: f32, int16 or int8 on the CPU; bf16 or fp8 on a GPU (auto: f32, bf16)",
         one_of(all_words<Precision>()), kWithDefault},
        {"--packed", options->packed,
         "Keep the weights on the GPU as the model's file has them (random ones: Q4_K), and "

@@ -26,7 +26,7 @@ void add_calibrate_command(Program& program) {
   CalibrateSettings& settings = options->settings;
   add_command(
       program, "calibrate", "Fit the confidence of a run to gold answers, and choose its null bias",
-      {{"run", settings.run,
+      {{"RUN", settings.run,
         "The folder of a finished run with output.confidence: true and no output.calibration", kRequired,
         value_name("FOLDER")},
        {"--gold", settings.gold, "Gold answers, as `sheaf score` reads them; rows without one are left out",

@@ -109,8 +109,10 @@ void run(const EstimateOptions& options) {
   const AskedEstimate& made = *asked;
   if (made.axes.empty()) return show_estimate(options, made);
   if (options.shards > 0)
-    refuse("--shards {} is for one device and no sweep; add --hardware with one name, such as {}",
-           options.shards, made.list.devices.front().name);
+    refuse(
+        "--shards {} works only with one device and without a sweep; add --hardware with one name, such as "
+        "{}",
+        options.shards, made.list.devices.front().name);
   show_sweep(options, made);
 }
 
@@ -129,8 +131,7 @@ void add_estimate_command(Program& program) {
         "--workload or --document-tokens"},
        set_option(options->overrides,
                   "Override a key of the job: --set method.documents=4 (may be repeated)"),
-       {"--dtype", options->dtype, "Compute in this (model.dtype): bf16, fp8 and so on",
-        one_of(all_words<Precision>())},
+       {"--dtype", options->dtype, "The type to compute in (model.dtype)", one_of(all_words<Precision>())},
        {"--packed", options->packed,
         "Keep weights on the GPU as the model's file has them; a shape's are assumed to be Q4_K "
         "(model.weights: packed)"},
@@ -139,14 +140,13 @@ void add_estimate_command(Program& program) {
         "folder or a GGUF file",
         value_name("MODEL")},
        {"--hardware", options->hardware,
-        "Devices from the list, separated by commas; one is shown in detail (default: compare its GPUs)",
+        "Devices from the list, separated by commas; one is shown in detail (default: compare all GPUs)",
         value_name("NAME")},
        {"--hardware-file", options->hardware_file,
-        "The list of devices (default: configs/hardware.yaml here, else the installed one)"},
+        "The list of devices (default: configs/hardware.yaml here, otherwise the installed one)"},
        {"--devices", options->devices, "Devices that share the corpus (default: the job's cost.devices)",
         whole_from(1, 100000)},
-       {"--shards", options->shards,
-        "Also say how long the job takes as an array of so many shards on the devices",
+       {"--shards", options->shards, "Also estimate the job as an array of this many shards on the devices",
         whole_from(1, 100000)},
        {"--method", options->method, "Use this method instead of the job's", one_of(method_names())},
        {"--documents", options->documents, "Documents per prompt (0: as many as fit)", whole_from(0)},

@@ -40,6 +40,7 @@ class HelpLayout : public CLI::FormatterBase {
       for (const std::string& line : examples) text += wrap_beside("  ", line, 2, columns);
     }
     if (!app->get_footer().empty()) text += "\n" + wrap_layout(app->get_footer(), columns);
+    if (all.size() == 1) return text + "\n`sheaf --help` lists the exit codes.\n";
     text += "\nExit codes:\n";
     for (const ExitCode& exit : kExitCodes) text += fmt::format("  {:<5}{}\n", exit.code, exit.meaning);
     return text;
@@ -112,7 +113,7 @@ std::string_view change_text(Decides decides) {
     return "the rows stay the same, so a run can be resumed with another value";
   if (decides == Decides::rows) return "makes another run, which can reuse the answers of this one";
   if (decides == Decides::answers) return "makes another run, which decodes every answer again";
-  return "the contents of the file count, wherever it lies: other contents make another run";
+  return "what counts is the file's contents, not its path: different contents make another run";
 }
 
 std::string default_text(const JobKey& key) {

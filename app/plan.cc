@@ -70,7 +70,7 @@ void show_plan(const JobPlan& plan, const Job& job, Stream to) {
   say("tokens   {} computed; without sharing {} ({:.1f}x)", tokens, plan.engine.alone_tokens,
       tokens > 0 ? static_cast<double>(plan.engine.alone_tokens) / static_cast<double>(tokens) : 0);
   if (!job.engine.kv_store.path.empty())
-    say("store    {} is not looked into; a run reads what is in it instead of computing it",
+    say("store    plan does not look into {}; a run uses what it holds instead of computing it",
         job.engine.kv_store.path);
   if (plan.engine.first_answers > 0)
     say("rounds   2: first {} of at most {} tokens, then the answers from them",

@@ -69,7 +69,8 @@ RunEnd run_logged(const RunOptions& options, const Job& job) {
 
 int run(const RunOptions& options) {
   if (options.settings.shards > 0 && options.settings.shard != "auto")
-    refuse("--shards {} is for --shard auto; --shard I/N says it itself", options.settings.shards);
+    refuse("--shards {} works only with --shard auto; --shard I/N already has the number",
+           options.settings.shards);
   stop_in_order();
   outlive_readers();
   const Job job = options.read();
@@ -119,7 +120,7 @@ void add_run_command(Program& program) {
         "auto: the part that Slurm, Kubernetes or AWS Batch gives this task (docs/cluster.md)",
         value_name("I/N|auto")},
        {"--shards", settings.shards,
-        "With --shard auto: the number of parts, where the scheduler does not say it",
+        "With --shard auto: the number of parts, if the scheduler does not set it",
         whole_from<int64_t>(1, 100000), works_with("--shard")},
        {"--exit-zero-on-rejects", options->zero_on_rejects,
         "End with exit code 0, not 1, when records were rejected: schedulers take 1 for a failure"},
@@ -128,11 +129,10 @@ void add_run_command(Program& program) {
         "the records so far, such as 2.5%",
         value_name("N|P%"),
         checked({[](std::string& text) { return text.empty() ? "must not be empty" : ""; }, ""})},
-       {"--max-hours", settings.max_hours,
-        "Stop after this many hours with exit code 130 (0: never); rerun the same command to resume",
+       {"--max-hours", settings.max_hours, "Stop after this many hours with exit code 130 (0: never)",
         number_from(0, 1e6)},
        {"--max-usd", settings.max_usd,
-        "Stop likewise after this many dollars, at the job's cost.usd_per_hour (0: never)",
+        "Stop in the same way after this many dollars, at the job's cost.usd_per_hour (0: never)",
         number_from(0, 1e6)},
        reuse_options(settings.reuse),
        {"--require-reuse", settings.reuse.required,

@@ -105,7 +105,7 @@ void add_store_command(Program& program) {
   add_command(
       program, "store",
       "Look at a store of keys and values (a job's engine.kv_store): ls shows which models keep how much, "
-      "verify reads every byte, prune deletes what was not used for longest",
+      "verify reads every byte, prune deletes what was least recently used",
       {{"ACTION", options->action, "What to do", kRequired, one_of({"ls", "verify", "prune"})},
        {"STORE", options->folder, "The folder of the store", value_name("FOLDER"), kRequired},
        {"--gb", options->gb, "prune: gigabytes that may stay; 0 empties the store", number_from(0, 1e6)},

@@ -34,10 +34,10 @@ void print(const TrainDataOptions& options, const TrainDataEnd& end) {
   if (end.without_gold > 0)
     print_line(fmt::format("{} left out: no right answer is known", counted(end.without_gold, "record")));
   if (end.unreadable > 0)
-    print_line(fmt::format(
-        "{} left out: the attribute's type does not hold the gold value, or it is to be copied and "
-        "does not stand in the text",
-        counted(end.unreadable, "value")));
+    print_line(
+        fmt::format("{} left out: the gold value does not fit the attribute's type, or it is a span that the "
+                    "text does not hold",
+                    counted(end.unreadable, "value")));
 }
 
 int train_data(const TrainDataOptions& options) {
@@ -59,19 +59,18 @@ int train_data(const TrainDataOptions& options) {
 void add_train_data_command(Program& program) {
   auto options = std::make_shared<TrainDataOptions>();
   TrainDataSettings& settings = options->settings;
-  add_command(
-      program, "train-data",
-      "Write a job's prompts with their right answers as training data: the tokens, positions and sights "
-      "that decoding uses (train/README.md)",
-      {options->arguments(),
-       {"OUT", settings.to, "The Parquet file to write", kRequired},
-       {"--gold", settings.gold, "Where the right answers are (default: in the job's corpus)"},
-       {"--gold-format", settings.gold_format, "What --gold is: a dataset's name, sheaf, or auto",
-        value_name("NAME"), kWithDefault},
-       {"--rows", settings.rows, "Take the rows of this run folder or rows file for right"},
-       {"--unmentioned-absent", settings.unmentioned_absent,
-        "extract: an attribute that the gold does not name is to be null (default: it is left out)"}},
-      [options] { return train_data(*options); });
+  add_command(program, "train-data",
+              "Write a job's prompts with their right answers as training data: the tokens, positions and "
+              "attention patterns that decoding uses (train/README.md)",
+              {options->arguments(),
+               {"OUT", settings.to, "The Parquet file to write", kRequired},
+               {"--gold", settings.gold, "Where the right answers are (default: in the job's corpus)"},
+               {"--gold-format", settings.gold_format, "What --gold is: a dataset's name, sheaf, or auto",
+                value_name("NAME"), kWithDefault},
+               {"--rows", settings.rows, "Use the rows of this run folder or rows file as right answers"},
+               {"--unmentioned-absent", settings.unmentioned_absent,
+                "extract: train null for attributes that the gold does not name (default: leave them out)"}},
+              [options] { return train_data(*options); });
 }
 
 }  // namespace sheaf

@@ -12,7 +12,7 @@ struct CudaOptions {
   bool fp8 = false;       ///< the layers' products in FP8; else bf16
   bool fp8_keys = false;  ///< keys and values in FP8; else fp16
   /// How weights lie on the device: packed as the file has them and expanded for every product, or expanded
-  /// once; automatic: packed if they would not fit else.
+  /// once; automatic: packed if they would not fit otherwise.
   WeightStorage weights = WeightStorage::automatic;
   bool reproducible = false;    ///< a row's result does not depend, to the bit, on the rows it runs with
   bool graphs = true;           ///< replay steps that are like one before

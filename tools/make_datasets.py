@@ -74,7 +74,7 @@ def gold_value(definition, said, words, place):
     """The value of one mark, checked against the attribute's type."""
     kind = definition["type"]
     if kind == "boolean":
-        need(said in ("yes", "no"), place, f"{definition['name']} is a boolean: write {{x=yes:{words}}} or {{x=no:…}}")
+        need(said in ("yes", "no"), place, f"{definition['name']} is a boolean: mark {{x=yes:…}} or {{x=no:…}}")
         return said == "yes"
     if kind == "date":
         return said or words
@@ -120,12 +120,12 @@ def numbers_in(text):
     for digits in re.findall(r"\d[\d.,'\u00a0\u202f ]*", text):
         for part in {digits, *digits.split(), *re.split(r"[, ]", digits)}:
             part = part.strip(" .,'")
-            for thousands, decimal in ((",", "."), (".", ","), (" ", ","), ("\u00a0", ","), ("\u202f", ","), ("'", ".")):
+            for thousands, decimal in (",.", ".,", " ,", "\u00a0,", "\u202f,", "'."):
                 plain = part.replace(thousands, "").replace(decimal, ".")
                 if re.fullmatch(r"\d+(\.\d+)?", plain):
                     found.add(float(plain))
-    words = "zero one two three four five six".split()
-    return found | {n for n, word in enumerate(words) if word in text.lower()} | ({0} if "ground floor" in text.lower() else set())
+    words = {word: n for n, word in enumerate("zero one two three four five six".split())} | {"ground floor": 0}
+    return found | {n for word, n in words.items() if word in text.lower()}
 
 
 def says_date(text, value):

@@ -14,7 +14,7 @@ import ray
 
 
 class TryAgain(Exception):
-    """A part ended in a way that another try may not meet."""
+    """A part failed and may succeed on retry."""
 
 
 def run_part(sheaf, job, out, device, index, count):

@@ -53,7 +53,7 @@ template <class... Args>
   throw Error(Fault::fatal, fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Throws an error that another try may not meet.
+/// Throws an error of something that may succeed on retry.
 template <class... Args>
 [[noreturn]] void fail_for_now(fmt::format_string<Args...> format, Args&&... args) {
   throw Error(Fault::retry, fmt::format(format, std::forward<Args>(args)...));

@@ -206,6 +206,21 @@ std::string sweep_html(const EstimateHead& head, const std::vector<SweepAxis>& a
   return html_page("sheaf estimate", body);
 }
 
+namespace {
+
+/// "$1.86 for AWS g6e.xlarge".
+std::string short_price(const Price& price, int32_t devices) {
+  const Instance& instance = *price.instance;
+  const int32_t rented = price.instances * instance.devices;
+  return fmt::format("${:.2f} for {}{}{}", price.rented_usd_per_hour, instance.name,
+                     price.instances > 1 ? fmt::format(" × {}", price.instances) : "",
+                     price.share()      ? fmt::format(", only all {} devices together", instance.devices)
+                     : rented > devices ? fmt::format(" with {} devices", rented)
+                                        : "");
+}
+
+}  // namespace
+
 std::vector<std::string> sweep_notes(std::vector<std::string> notes, const std::vector<SweepRow>& rows,
                                      double job_usd_per_hour) {
   std::map<std::string, std::vector<std::string>> said;  // names by what is said of them
@@ -213,15 +228,20 @@ std::vector<std::string> sweep_notes(std::vector<std::string> notes, const std::
     std::vector<std::string>& names = said[text];
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   };
+  std::vector<std::string> prices;
   double sampling = 0;
   for (const SweepRow& row : rows) {
     if (!row.estimate) continue;
     const Hardware& hardware = *row.asked.hardware;
     add(fmt::format("{}, {}", band_text(row.estimate->device_error), error_text(hardware, row.asked.config)),
         hardware.name);
-    if (row.estimate->price) add(price_text(*row.estimate->price, row.asked.cost.devices), hardware.name);
+    if (row.estimate->price) {
+      std::string price = hardware.name + " " + short_price(*row.estimate->price, row.asked.cost.devices);
+      if (std::ranges::find(prices, price) == prices.end()) prices.push_back(std::move(price));
+    }
     sampling = std::max(sampling, row.estimate->sampling_error);
   }
+  if (!prices.empty()) notes.push_back(fmt::format("rented by the hour: {}", fmt::join(prices, "; ")));
   for (const auto& [text, names] : said) notes.push_back(fmt::format("{}: {}", fmt::join(names, ", "), text));
   if (sampling > 0)
     notes.push_back(fmt::format("the sample adds an error of at most {}", band_text(sampling)));

@@ -148,9 +148,9 @@ std::string summary_text(std::span<const Judged> judged, const char* what) {
       static_cast<double>(summary.right) / static_cast<double>(summary.items), summary.error);
   for (const auto& [goal, taken] : summary.goals) {
     text += fmt::format("  at {:.0f} % precision ", 100 * goal);
-    text += taken ? fmt::format("{} of {} can be taken unseen (confidence {:.4g} or more)\n",
+    text += taken ? fmt::format("{} of {} can be accepted without review (confidence {:.4g} or more)\n",
                                 percent_text(taken->coverage), what, taken->confidence)
-                  : fmt::format("none of the {} can be taken unseen\n", what);
+                  : fmt::format("none of the {} can be accepted without review\n", what);
   }
   return text;
 }

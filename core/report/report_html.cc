@@ -181,7 +181,7 @@ std::string sample_html(const ordered_json& sample) {
     }
     out += "</td></tr>\n";
   }
-  return out + "</table>\n" + soft("Chosen by chance, the same ones in every run over the corpus.");
+  return out + "</table>\n" + soft("Chosen at random, the same rows in every run over the corpus.");
 }
 
 /// "2026-11-16T22:40:05Z" as "2026-11-16 22:40".
@@ -222,7 +222,7 @@ std::string settings_html(const ordered_json& report) {
     (changed.is_null() || std::find(changed.begin(), changed.end(), name) != changed.end() ? own : usual) +=
         fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", escaped(name), escaped(value));
   return "<div class=\"columns\"><table>" + own + "</table></div>\n" +
-         (usual.empty() ? "" : folded_html("settings that are as by default", usual));
+         (usual.empty() ? "" : folded_html("settings at their defaults", usual));
 }
 
 /// Every figure by its name in report.json, folded away.

@@ -44,8 +44,7 @@ class ExtractTask : public WordedTask {
     watch_ = make_watch(job_, null_);
     if (watch_ && null_.empty())
       refuse(
-          "{} has no tokens for null, so output.confidence and method.null_bias cannot be had; use "
-          "another model",
+          "{} has no tokens for null, which output.confidence and method.null_bias need; use another model",
           tokenizer_name(context));
     // What the tokenizer cannot do is said before the first row.
     if (whole_ && opening_.empty())

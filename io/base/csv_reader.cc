@@ -220,8 +220,8 @@ void CsvReader::pass_broken(size_t at, Row& broken) {
   begin_ += at;
   pass_line();
   broken.error += fmt::format(
-      "; lines {} to {} are passed over, because going back {} times is the most in a "
-      "compressed file: unpack it, or close the quote",
+      "; lines {} to {} are skipped, because sheaf goes back at most {} times in a compressed file: unpack "
+      "it, or close the quote",
       broken.line + 1, line_ - 1, kMostUnpackedAgain);
 }
 

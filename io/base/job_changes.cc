@@ -88,7 +88,7 @@ void add_change(const std::string& name, const ordered_json& before, const order
   for (const char* sum : {"sha256", "pieces_sha256", "sampled_sha256", "etag"}) {
     const ordered_json old_sum = part_of(before, sum), new_sum = part_of(now, sum);
     if (old_sum == new_sum) continue;
-    what = old_sum.is_null() || new_sum.is_null() ? "was noted in another way by another version of sheaf"
+    what = old_sum.is_null() || new_sum.is_null() ? "was recorded differently by another version of sheaf"
                                                   : "has other contents of the same size";
   }
   changes.texts.push_back(fmt::format("{} {}", name, what));
@@ -129,7 +129,7 @@ std::string describe_files(std::string_view name, const ordered_json& before, co
   if (!before.is_object()) return fmt::format("{} was added: {}", name, names_of(now));
   const FileChanges changes = file_changes(before, now);
   if (!changes.shared)
-    return fmt::format("{} is another one: {} instead of {}", name, names_of(now), names_of(before));
+    return fmt::format("{} has changed: {} instead of {}", name, names_of(now), names_of(before));
   const bool one_way = name == std::string_view(kCorpus) && !changes.other && changes.more != changes.less;
   const char* const how = !one_way ? "changed" : changes.more ? "grew" : "shrank";
   return fmt::format("{} {}: {}", name, how,

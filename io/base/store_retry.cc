@@ -70,7 +70,7 @@ void check_read(const std::string& uri) {
   const std::string text = fmt::format("{}: the file cannot be read: {}", uri,
                                        shorten_text(printable_line(why->second.message()), 300));
   if (may_pass(why->second)) throw StoreUnreachable(text + "; rerun the same command to resume");
-  refuse("{}; check that it is as it was and that you may read it, then rerun the same command", text);
+  refuse("{}; check that it has not changed and that you may read it, then rerun the same command", text);
 }
 
 void tell_of_waiting(void (*tell)(std::string_view text)) {

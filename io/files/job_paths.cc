@@ -43,7 +43,7 @@ void read_output_path(const YamlNode& node, const std::string& job_file, std::ti
     else if (name == "{date}" || name == "{time}")
       value = local_time(now, name == "{date}" ? "%Y-%m-%d" : "%H-%M-%S");
     else
-      refuse("{}: output.path: {} stands for nothing{}", node.place.text(), shorten_text(name, 60),
+      refuse("{}: output.path: unknown placeholder {}{}", node.place.text(), shorten_text(name, 60),
              suggest_spelling(name, names));
     output.dated = output.dated || (value != name && name != "{job}");
     filled.text.replace(at, name.size(), value);

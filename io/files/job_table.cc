@@ -144,7 +144,7 @@ void add_input_keys(Keys& keys) {
       "path", {.path = true, .required = true, .own_reader = true}, file,
       "The corpus: a file, a folder, a glob, the URI of one of these, or \"-\" for standard input");
   input.add<&In::format>("format", one_of(corpus_formats), rows,
-                         "What the corpus is; auto: by the end of its name");
+                         "The format of the corpus; auto: by the end of its name");
   input.add<&In::dataset, &Dataset::split>("split", one_of([] {
                                              return Strings{"train", "valid", "test"};
                                            }),
@@ -185,7 +185,7 @@ void add_input_keys(Keys& keys) {
   input.add<&In::scores_are>("scores_are", kAny, rows, "What the numbers of input.scores are",
                              {kAsk, kDocuments});
   input.add<&In::rerank_scores>("rerank_scores", kColumn, rows,
-                                "A second list of scores, of a reranker (for PCED with two retrievers)",
+                                "A second list of scores, from a reranker (for PCED with two retrievers)",
                                 {kAsk, kDocuments});
   input.add<&In::rerank_scores_are>("rerank_scores_are", kAny, rows,
                                     "What the numbers of input.rerank_scores are", {kAsk, kDocuments});
@@ -201,7 +201,8 @@ void add_input_keys(Keys& keys) {
   input.add<&In::options>("options", kColumn, rows,
                           "A list of the answers that input.question allows; null: free text",
                           {kAsk, kQuestion});
-  input.add<&In::keep>("keep", kColumns, rows, "Columns that rows repeat as they are", {kNotChat, kTable});
+  input.add<&In::keep>("keep", kColumns, rows, "Columns to copy into every row, unchanged",
+                       {kNotChat, kTable});
 }
 
 void add_task_keys(Keys& keys) {
@@ -223,8 +224,8 @@ void add_task_keys(Keys& keys) {
                                              "Records with right values to show to the model", {kExtract});
   task.add<&Task::examples, &Examples::per_category>("examples.per_category", whole(0, 1000), rows,
                                                      "The most examples of a category", {kExtract});
-  task.add<&Task::examples, &Examples::seed>("examples.seed", kAny, rows, "The seed of their choice",
-                                             {kExtract});
+  task.add<&Task::examples, &Examples::seed>("examples.seed", kAny, rows,
+                                             "The seed for choosing the examples", {kExtract});
   task.add<&Task::examples, &Examples::unmentioned_absent>(
       "examples.unmentioned_absent", kAny, rows,
       "An attribute that gold does not name is null in the example's answer; otherwise it is left out",
@@ -247,11 +248,12 @@ void add_method_keys(Keys& keys) {
       "value_end", kAny, answers,
       "hpd: where a value ends: where its JSON literal is complete, or at a newline only");
   method.add<&M::cut_values>("cut_values", kAny, rows,
-                             "What becomes of a value that reached method.max_value_tokens", {kExtract});
-  method.add<&M::numbers>("numbers", kAny, rows,
-                          "What becomes of a number or a date whose digits its document does not hold: kept "
-                          "with a note, or null",
-                          {kExtract});
+                             "What to do with a value that reached method.max_value_tokens", {kExtract});
+  method.add<&M::numbers>(
+      "numbers", kAny, rows,
+      "What to do with a number or a date whose digits its document does not hold: keep it "
+      "with a note, or store null",
+      {kExtract});
   method.add<&M::options>(
       "options", kAny, answers,
       "How the option of an enum attribute is chosen: the likeliest as a whole, or token by token");
@@ -269,16 +271,17 @@ void add_method_keys(Keys& keys) {
                            {kPced});
   method.add<&M::prior_weight>("prior_weight", real(0, 100), answers,
                                "How much the relevance of documents counts", {kPced});
-  method.add<&M::aggregate>("aggregate", kAny, answers, "How the scores of documents become one", {kPced});
+  method.add<&M::aggregate>("aggregate", kAny, answers, "How the scores of the documents are combined",
+                            {kPced});
   method.add<&M::findings>("findings", kAny, answers,
                            "What each document gives: its answer to each question, or one summary",
                            {kMapReduce});
   method.add<&M::finding_tokens>("finding_tokens", whole(1, 4096), answers,
                                  "The most tokens of what a document gives", {kMapReduce});
-  method.add<&M::temperature>("temperature", real(0, 1000), answers, "Of sampling; 0: greedy");
-  method.add<&M::top_k>("top_k", whole(0), answers, "Samples from so many of the likeliest tokens; 0: all");
+  method.add<&M::temperature>("temperature", real(0, 1000), answers, "The sampling temperature; 0: greedy");
+  method.add<&M::top_k>("top_k", whole(0), answers, "Sample from this many of the likeliest tokens; 0: all");
   method.add<&M::top_p>("top_p", real(0, 1), answers,
-                        "Samples from the likeliest tokens that make up this probability");
+                        "Sample from the likeliest tokens that make up this probability");
   method.add<&M::seed>("seed", kAny, answers, "The seed of the sampling");
   method.add<>("speculate",
                {.words =
@@ -302,11 +305,11 @@ void add_engine_keys(Keys& keys) {
                     },
                 .own_reader = true,
                 .text = "auto, cpu, cpu:N, cuda, cuda:N, cuda:N,M or cuda:all"},
-               nothing, "Where to compute; auto: the first GPU that can, else the CPU");
+               nothing, "Where to compute; auto: the first GPU that can, otherwise the CPU");
   engine.add<&E::kernels>("kernels", kAny, answers,
                           "On a CPU: the quick kernels, or the plain fp32 loops that define what is right");
   engine.add<&E::reproducible>("reproducible", kAny, answers,
-                               "Answers do not depend, to the bit, on what runs beside them");
+                               "Make answers independent, to the bit, of what else is computed");
   engine.add<&E::threads>("threads", whole(0, 4096), nothing,
                           "Threads of the CPU; 0: every core that the process may use");
   engine.add<&E::tokens_per_step>("tokens_per_step",
@@ -314,7 +317,8 @@ void add_engine_keys(Keys& keys) {
                                   "The most tokens of one step");
   engine.add<&E::kv_memory_gb>("kv_memory_gb", with_word(real(0, 1e6), "auto", 0), rows,
                                "Memory for keys and values of each device");
-  engine.add<&E::kv_dtype>("kv_dtype", kAny, answers, "What keys and values are kept as; fp8 is for GPUs");
+  engine.add<&E::kv_dtype>("kv_dtype", kAny, answers,
+                           "The type in which keys and values are kept; fp8 needs a GPU");
   engine.add<&E::kv_store, &Kv::path>(
       "kv_store.path", kPath, nothing,
       "A folder that keeps the keys and values of shared documents and instructions for later runs");
@@ -379,7 +383,7 @@ void add_estimate_keys(Keys& keys) {
   };
   add("estimate.model", "a named shape, a config.json, a folder or a GGUF file", "The model to estimate for");
   add("estimate.hardware", "a name or a list of names", "Devices of configs/hardware.yaml");
-  add("estimate.within", "a time such as 2h, 90m or 30s", "The most time");
+  add("estimate.within", "a time such as 2h, 90m or 30s", "The time limit");
   add("estimate.sample", "whole number ≥ 1", "How many records to look at");
   add("estimate.records", "whole number ≥ 1", "How many records the whole corpus has");
   add("estimate.devices", "whole number ≥ 1", "How many devices share the corpus");

@@ -38,10 +38,10 @@ std::optional<std::variant<Record, Reject>> RepeatedIds::next() {
   const std::string shown = shorten_text(id, kLongestIdShown);
   if (refuse_)
     return Reject{record->place, record->id,
-                  fmt::format("its id {} is that of record {} too (input.duplicate_ids)", shown, *first)};
+                  fmt::format("duplicate id {} (first in record {})", shown, *first)};
   ++repeated_;
   if (examples_.size() < kRepeatedShown)
-    examples_.push_back(fmt::format("{} of record {} is that of record {}", shown, position(), *first));
+    examples_.push_back(fmt::format("record {} has {} (first in record {})", position(), shown, *first));
   return entry;
 }
 
@@ -53,7 +53,7 @@ void RepeatedIds::skip_to(int64_t position) {
 
 std::string RepeatedIds::notice() const {
   if (repeated_ == 0) return {};
-  return fmt::format("{} the id of an earlier one: {}{}; set input.duplicate_ids: refuse to reject them",
+  return fmt::format("{} a duplicate id: {}{}; set input.duplicate_ids: refuse to reject them",
                      repeated_ == 1 ? "1 record has" : fmt::format("{} records have", repeated_),
                      fmt::join(examples_, ", "),
                      repeated_ > static_cast<int64_t>(examples_.size()) ? ", …" : "");

@@ -77,8 +77,8 @@ struct RunEnd {
 /// (core/base/interrupted.h) is set.
 RunEnd run_job(const Job& asked, const RunSettings& settings, RunListener& listener);
 
-/// Runs a job whose output.path is a URI: in its local folder (output.work), with journal and resume as ever,
-/// and then publishes the finished run. run_job() calls it.
+/// Runs a job whose output.path is a URI: in its local folder (output.work), with journal and resume as
+/// usual, and then publishes the finished run. run_job() calls it.
 RunEnd run_stored_job(const Job& asked, const RunSettings& settings, RunListener& listener);
 
 }  // namespace sheaf

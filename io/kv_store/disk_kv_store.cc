@@ -183,7 +183,7 @@ void DiskKvStore::keep(const KvKey& key, Role role, int32_t tokens, KvBytes byte
   changed_.notify_all();
 }
 
-/// Lets go of what was not used for longest and is not wanted now, so that `bytes` more fit the memory. What
+/// Lets go of what was least recently used and is not wanted now, so that `bytes` more fit the memory. What
 /// waits to be written counts too, though some of it may be among what is held.
 void DiskKvStore::make_space(int64_t bytes) {
   for (auto at = by_use_.begin();
@@ -317,11 +317,11 @@ std::vector<std::string> DiskKvStore::take_notices() {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> notices = std::exchange(notices_, {});
   if (use_.removed_bytes > 0)
-    notices.push_back(fmt::format(
-        "engine.kv_store: the store is full: {} that were not used for longest were removed{}; raise "
-        "engine.kv_store.gb to keep more",
-        size_text(use_.removed_bytes),
-        use_.kept_bytes > options_.bytes ? ", part of what this run kept among them" : ""));
+    notices.push_back(
+        fmt::format("engine.kv_store: the store is full: the least recently used {} were removed{}; raise "
+                    "engine.kv_store.gb to keep more",
+                    size_text(use_.removed_bytes),
+                    use_.kept_bytes > options_.bytes ? ", part of what this run kept among them" : ""));
   return notices;
 }
 

@@ -55,7 +55,7 @@ class KvFolder {
   };
   /// Removes what processes that were killed left behind.
   void clear_abandoned() const;
-  /// Removes what was not used for longest until at most `most` bytes are left; clears too.
+  /// Removes the least recently used until at most `most` bytes are left; clears too.
   Pruned prune(int64_t most) const;
 
  private:

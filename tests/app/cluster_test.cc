@@ -123,7 +123,8 @@ TEST_F(Cluster, ShardAutoIsRefusedWhereItIsAmbiguous) {
     EXPECT_NE(refusal(variables).find(said), std::string::npos) << variables << ": " << refusal(variables);
   EXPECT_NE(refusal("SHEAF_SHARD=1/6", "--shard auto --shards 4").find("but --shards is 4"),
             std::string::npos);
-  EXPECT_NE(refusal("", "--shard 0/4 --shards 4").find("--shards 4 is for --shard auto"), std::string::npos);
+  EXPECT_NE(refusal("", "--shard 0/4 --shards 4").find("--shards 4 works only with --shard auto"),
+            std::string::npos);
 }
 
 TEST_F(Cluster, AnArrayAndItsMergeGiveTheRowsOfOneRun) {

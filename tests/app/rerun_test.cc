@@ -82,7 +82,7 @@ TEST_F(Rerun, TheFolderIsNamedAfterTheDayAndTheJob) {
   EXPECT_NE(ran.out.find("runs/" + names[0] + "/rows-*.jsonl"), std::string::npos) << ran.out;
   const Ran wrong = run("--set 'output.path=out/{dat}'");
   EXPECT_EQ(wrong.exit_code, 2);
-  EXPECT_NE(wrong.err.find("output.path: {dat} stands for nothing; did you mean \"{date}\"?"),
+  EXPECT_NE(wrong.err.find("output.path: unknown placeholder {dat}; did you mean \"{date}\"?"),
             std::string::npos)
       << wrong.err;
 }

@@ -72,7 +72,7 @@ TEST_F(TrainData, AnswersEndAsDecodingEndsThem) {
   const Ran ran = write();
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_NE(ran.out.find("2 records in 1 prompt, 6 answers to learn"), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("1 value left out: the attribute's type does not hold the gold value"),
+  EXPECT_NE(ran.out.find("1 value left out: the gold value does not fit the attribute's type"),
             std::string::npos)
       << ran.out;
   const auto all = prompts();
@@ -97,8 +97,7 @@ TEST_F(TrainData, LeavesOutSpansThatTheTextDoesNotHold) {
   for (const char* method : {"name: hpd, documents: 2", "name: standard"}) {
     const Ran ran = write("--unmentioned-absent --gold " + scratch_.path("gold.jsonl"), method);
     ASSERT_EQ(ran.exit_code, 0) << ran.err;
-    EXPECT_NE(ran.out.find("1 value left out: the attribute's type does not hold"), std::string::npos)
-        << ran.out;
+    EXPECT_NE(ran.out.find("1 value left out: the gold value does not fit"), std::string::npos) << ran.out;
     EXPECT_NE(ran.err.find("1 gold value left out, because the category in the schema has no such attribute: "
                            "\"Nots\" of Tea (did you mean \"Notes\"?)"),
               std::string::npos)

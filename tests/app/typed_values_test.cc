@@ -136,5 +136,27 @@ TEST_F(TypedValues, OptionsOfOtherTypesThanEnumAreRefused) {
   EXPECT_NE(ran.err.find("has options but is not an enum"), std::string::npos) << ran.err;
 }
 
+TEST_F(TypedValues, OfARunAreScoredByTypeWithTheSchemaThatTheRunHad) {
+  ASSERT_EQ(run("--limit 3").exit_code, 0);
+  scratch_.write("gold.jsonl",
+                 R"({"id": 0, "gold": {"Organic": true, "Bags": null, "Picked": "2026-03-01", "Code": null}})"
+                 "\n");
+  const std::string asked = "score --metric attributes --resamples 0 --json --skip-missing --gold " +
+                            scratch_.path("gold.jsonl") + " --pred " + scratch_.path("out");
+  const Ran scored = run_sheaf(scratch_, asked);
+  ASSERT_EQ(scored.exit_code, 0) << scored.err;
+  const json types = json::parse(scored.out)["types"];
+  EXPECT_EQ(types["boolean"]["values"], 1) << types;
+  EXPECT_EQ(types["date"]["values"], 1);
+  EXPECT_EQ(types["pattern"]["values"], 0);
+  scratch_.write("schema.yaml", "categories: {Tea: [{name: Organic}]}\n");
+  const Ran changed = run_sheaf(scratch_, asked);
+  ASSERT_EQ(changed.exit_code, 0) << changed.err;
+  EXPECT_FALSE(json::parse(changed.out).contains("types"));
+  EXPECT_NE(changed.err.find("no scores by type: "), std::string::npos) << changed.err;
+  EXPECT_NE(changed.err.find("the schema changed since"), std::string::npos) << changed.err;
+  EXPECT_NE(changed.err.find("--schema"), std::string::npos) << changed.err;
+}
+
 }  // namespace
 }  // namespace sheaf

@@ -150,15 +150,15 @@ TEST_F(UnusableCorpus, DuplicateIdsAreCountedAndWarnedOf) {
   scratch_.write("corpus.jsonl", good(7) + good(8) + good(7) + good(9) + good(8) + good(7));
   const Ran kept = sheaf("run", "--set output.path=" + scratch_.path("kept"));
   EXPECT_EQ(kept.exit_code, 0) << kept.err;
-  EXPECT_NE(kept.err.find("3 records have the id of an earlier one: 7 of record 3 is that of record 1, 8 of "
-                          "record 5 is that of record 2, 7 of record 6 is that of record 1; set "
+  EXPECT_NE(kept.err.find("3 records have a duplicate id: record 3 has 7 (first in record 1), record 5 has 8 "
+                          "(first in record 2), record 6 has 7 (first in record 1); set "
                           "input.duplicate_ids: refuse"),
             std::string::npos)
       << kept.err;
-  EXPECT_NE(sheaf("plan").err.find("3 records have the id of an earlier one"), std::string::npos);
+  EXPECT_NE(sheaf("plan").err.find("3 records have a duplicate id"), std::string::npos);
   const Ran refused = sheaf("run", "--set input.duplicate_ids=refuse");
   EXPECT_EQ(refused.exit_code, 1) << refused.err;
-  EXPECT_NE(refused.out.find("3 × its id 7 is that of record 1 too"), std::string::npos) << refused.out;
+  EXPECT_NE(refused.out.find("3 × duplicate id 7 (first in record 1)"), std::string::npos) << refused.out;
   const std::vector<json> rejects = test::read_json_lines(read_text(scratch_.path("out/rejects.jsonl")));
   ASSERT_EQ(rejects.size(), 3u);
   EXPECT_EQ(rejects[1]["row"], 5);
@@ -217,7 +217,7 @@ TEST_F(UnusableCorpus, DuplicateIdsOfRequestsAreReported) {
   scratch_.write("job.yaml", job);
   const Ran ran = sheaf("run");
   EXPECT_EQ(ran.exit_code, 1) << ran.err;
-  EXPECT_NE(ran.out.find("1 × its id \"a\" is that of record 1 too"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("1 × duplicate id \"a\" (first in record 1)"), std::string::npos) << ran.out;
 }
 
 }  // namespace

@@ -189,7 +189,9 @@ TEST(EstimateCommand, PricesComeFromTheListAndFromTheJob) {
   EXPECT_NE(text.out.find("--devices 8"), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("at the job's own price, $2.00 an hour"), std::string::npos) << text.out;
   const auto table = run_sheaf(scratch, "estimate " + job + " --devices 1");
-  EXPECT_NE(table.out.find("h200: 1 of the 8 devices of AWS p5en.48xlarge"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("h200 $63.30 for AWS p5en.48xlarge, only all 8 devices together"),
+            std::string::npos)
+      << table.out;
 }
 
 TEST(EstimateCommand, TheJobsPriceAppliesToTheDeviceItNames) {

@@ -41,7 +41,7 @@ TEST(EstimatedShards, TakeRoundsOfDevicesPlusAssumedStarts) {
   EXPECT_GT(most["assumed"]["load_seconds"], one["assumed"]["load_seconds"]) << "all load at once";
   const auto many = run_sheaf(scratch, command + "--hardware h200,h100");
   EXPECT_EQ(many.exit_code, 2);
-  EXPECT_NE(many.err.find("--shards 1000 is for one device and no sweep"), std::string::npos) << many.err;
+  EXPECT_NE(many.err.find("--shards 1000 works only with one device"), std::string::npos) << many.err;
   EXPECT_EQ(run_sheaf(scratch, command + "--hardware h200 --records 999").exit_code, 2);
 }
 

@@ -28,9 +28,9 @@ TEST(JobChanges, AreNamedKeyByKey) {
   EXPECT_EQ(with("corpus", {{"a.jsonl", file(10, "b")}, {"b.jsonl", file(20)}}),
             "the corpus changed: a.jsonl has other contents of the same size");
   EXPECT_EQ(with("corpus", {{"x.jsonl", file(10)}}),
-            "the corpus is another one: x.jsonl instead of a.jsonl, b.jsonl");
+            "the corpus has changed: x.jsonl instead of a.jsonl, b.jsonl");
   EXPECT_EQ(with("model", {{"other.gguf", file(5)}}),
-            "the model is another one: other.gguf instead of model.gguf");
+            "the model has changed: other.gguf instead of model.gguf");
   EXPECT_EQ(with("adapter", nullptr), "the adapter was left out");
   EXPECT_EQ(with("adapter", {{"adapter_config.json", file(1)}, {"adapter_model.safetensors", file(2, "b")}}),
             "the adapter changed: adapter_model.safetensors has other contents of the same size");

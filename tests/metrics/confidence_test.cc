@@ -1,4 +1,4 @@
-// What confidence is worth: its scale, its error, what can be taken unseen, and other null biases.
+// What confidence is worth: its scale, its error, what can be accepted without review, and other null biases.
 #include "core/metrics/confidence.h"
 
 #include <cmath>
@@ -164,8 +164,9 @@ TEST_F(ScoreCommand, ReportsCalibrationOfConfidence) {
   EXPECT_FALSE(score(command)["confidence"].contains("nulls"));
   write("values.jsonl", kGoldValues);
   const std::string text = run(command).out;
-  EXPECT_NE(text.find("at 95 % precision 66.7 % of values can be taken unseen (confidence 0.8 or more)"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find("at 95 % precision 66.7 % of values can be accepted without review (confidence 0.8 or more)"),
+      std::string::npos)
       << text;
   EXPECT_NE(text.find("expected calibration error 0.2667"), std::string::npos) << text;
   const std::string answers =
