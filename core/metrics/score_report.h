@@ -15,6 +15,8 @@ struct ScoreReport {
   ScoreOptions options;
   std::vector<Group> groups;
   int64_t missing = 0, unknown = 0;
+  int64_t repeated = 0;   ///< rows left out, whose id an earlier row has
+  int64_t ambiguous = 0;  ///< ids left out, whose gold answers differ
   struct Against {
     std::string path;
     Scores scores;
