@@ -290,8 +290,7 @@ std::vector<std::string> join_notices(const MetricItems& joined, const std::stri
     return plural(noun, std::ssize(names)) + rest;
   };
   if (!joined.repeated.empty())
-    add(fmt::format("{} with the id of an earlier row, left out; the first row of an id counts: {}",
-                    counted(joined.repeated_rows, "row"),
+    add(fmt::format("{} with the id of an earlier row, left out ({})", counted(joined.repeated_rows, "row"),
                     name_some(of(joined.repeated, "id", ""), joined.repeated)));
   if (!joined.paired.empty())
     add(name_some(of(joined.paired, "id", " of several rows, compared in the order of the rows"),
