@@ -16,6 +16,7 @@ void calibrate(const CalibrateCommand& command) {
   const NamedOutput file(command.out, {command.settings.run, command.settings.gold});
   const CalibrateResult result = calibrate_confidence(command.settings);
   file.write(confidence_file_text(result.scales));
+  for (const std::string& notice : result.notices) print_line(notice, Stream::err);
   print_text(calibrate_text(result, command.out));
 }
 

@@ -118,9 +118,25 @@ std::string_view change_text(Decides decides) {
 
 std::string default_text(const JobKey& key) {
   if (key.takes.required) return "none: the key is required";
-  const nlohmann::ordered_json value = key.value(Job());
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-  return text.empty() || value.empty() ? "none" : text;
+  // Of each task, where they differ.
+  std::vector<std::pair<std::string, std::vector<std::string_view>>> defaults;
+  for (const TaskKind kind : {TaskKind::extract, TaskKind::ask, TaskKind::chat}) {
+    Job job;
+    job.task.kind = kind;
+    follow_task(job);
+    if (key.path == "task.kind") job.task.kind = TaskKind::none;
+    const nlohmann::ordered_json value = key.value(job);
+    std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    if (text.empty() || value.empty()) text = "none";
+    const auto known = std::ranges::find(defaults, text, [](const auto& each) { return each.first; });
+    (known == defaults.end() ? defaults.emplace_back(text, std::vector<std::string_view>()) : *known)
+        .second.push_back(word_of(kind));
+  }
+  if (defaults.size() == 1) return defaults.front().first;
+  std::string text;
+  for (const auto& [value, kinds] : defaults)
+    text += fmt::format("{}{} for task.kind {}", text.empty() ? "" : ", ", value, fmt::join(kinds, " and "));
+  return text;
 }
 
 std::string key_text(const JobKey& key, size_t columns) {

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "app/commands.h"
 #include "app/terminal.h"
@@ -14,8 +15,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct InspectOptions {
-  std::string path;
+struct InspectOptions : InspectSettings {
   bool json = false;
 };
 
@@ -108,7 +108,13 @@ void print(const ordered_json& about) {
   if (!about.contains("corpus")) return;
   print_corpus(about["corpus"]);
   const ordered_json& proposed = about["corpus"]["proposed"];
-  print_file(text_of(proposed, "job"), "A first job: add model and output (docs/job.md).");
+  if (about.contains("wrote")) {
+    const std::vector<std::string> files = about["wrote"];
+    print_line(fmt::format("wrote {}; look at {} before you run it: sheaf run {}", fmt::join(files, " and "),
+                           files.size() > 1 ? "them" : "it", files.front()));
+    return;
+  }
+  print_file(text_of(proposed, "job"), "A first job (--write job.yaml writes it):");
   print_file(text_of(proposed, "schema"), "Its schema.yaml:");
 }
 
@@ -116,14 +122,20 @@ void print(const ordered_json& about) {
 
 void add_inspect_command(Program& program) {
   auto options = std::make_shared<InspectOptions>();
-  add_command(program, "inspect", "Describe a model, tokenizer or corpus, and propose a job for it",
-              {{"PATH", options->path,
-                "A GGUF file, model folder, tokenizer file, corpus (JSON lines, CSV, Parquet)", kRequired},
-               {"--json", options->json, "Print one JSON object instead"}},
-              [options] {
-                const ordered_json about = describe_path(options->path);
-                options->json ? print_json(about) : print(about);
-              });
+  add_command(
+      program, "inspect", "Describe a model, tokenizer or corpus, and propose a job for it",
+      {{"PATH", options->path, "A GGUF file, model folder, tokenizer file, corpus (JSON lines, CSV, Parquet)",
+        kRequired},
+       {"--model", options->model, "The model of the proposed job (default: the one that comes with sheaf)"},
+       {"--write", options->write,
+        "Write the job proposed for a corpus to this .yaml file, and its schema beside it; replaces no "
+        "file",
+        value_name("JOB.yaml")},
+       {"--json", options->json, "Print one JSON object instead"}},
+      [options] {
+        const ordered_json about = describe_path(*options);
+        options->json ? print_json(about) : print(about);
+      });
 }
 
 }  // namespace sheaf

@@ -11,6 +11,7 @@
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "core/base/interrupted.h"
+#include "core/base/mistake_list.h"
 #include "core/text/spelling.h"
 #include "io/base/store.h"
 #include "io/machine/machine.h"
@@ -73,6 +74,9 @@ int run_command(CLI::App& app, const std::vector<const char*>& arguments, const 
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return finish_output(print_help(app, error));
     return end_with(Fault::input, usage_text(app, error, {arguments.begin() + 1, arguments.end()}));
+  } catch (const Mistakes& mistakes) {
+    for (const std::string& one : mistakes.all()) print_error(one);
+    return finish_output(static_cast<int>(mistakes.fault()));
   } catch (const Error& error) {
     if (error.fault() != Fault::retry || !interrupted) return end_with(error.fault(), error.what());
     print_error("interrupted; rerun the same command to resume");

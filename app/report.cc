@@ -1,5 +1,7 @@
 #include "core/report/report.h"
 
+#include <fmt/ranges.h>
+
 #include "app/commands.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
@@ -25,9 +27,19 @@ void report(const ReportOptions& options) {
   std::string out = options.out;
   if (out.empty()) out = one ? options.runs[0] + "/report.html" : "comparison.html";
   if (!out.ends_with(".html")) refuse("--out: {} must end in .html", out);
-  NamedOutput(out).write(page);
+  // The folder may be someone else's; what the run did can be told all the same.
+  std::string trouble;
+  try {
+    NamedOutput(out).write(page);
+  } catch (const Error& error) {
+    if (!options.out.empty()) throw;
+    trouble = error.what();
+  }
   print_text(one ? report_text(reports[0].json) : table);
-  print_line("report  " + out);
+  if (trouble.empty()) return print_line("report  " + out);
+  print_note(
+      fmt::format("the page is not written: {}; to write it to another place: sheaf report {} --out {}",
+                  trouble, fmt::join(options.runs, " "), one ? "report.html" : "/tmp/comparison.html"));
 }
 
 }  // namespace

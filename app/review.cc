@@ -1,6 +1,7 @@
 #include "app/job_options.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
+#include "io/base/mapped_file.h"
 #include "io/base/named_output.h"
 #include "io/jobs/finished_run.h"
 
@@ -24,6 +25,12 @@ void review(const ReviewOptions& options) {
         fmt::format("the sample shows only {} of {} attributes (counted per category); use --count {} to see "
                     "each once",
                     page.values, page.strata, page.strata));
+  if (!page.repeated.empty())
+    print_note(fmt::format(
+        "{} with the id of an earlier row left out, because the gold file goes by ids ({}{}); to review "
+        "them, run the job with an input.id that tells records apart",
+        counted(std::ssize(page.repeated), "row"), shown(page.repeated.front()),
+        page.repeated.size() > 1 ? ", …" : ""));
   print_line(fmt::format("review  {}: open it in a browser", out));
 }
 

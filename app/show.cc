@@ -57,20 +57,22 @@ void show(const ShowOptions& options) {
 void add_show_command(Program& program) {
   auto options = std::make_shared<ShowOptions>();
   ShowSettings& settings = options->settings;
-  add_command(
-      program, "show", "Print rows of a run beside their documents: `sheaf show RUN --where Brand=null`",
-      {{"RUN", settings.run,
-        "The output folder of a run of an extract job; of an unfinished one, what is committed",
-        value_name("FOLDER"), kRequired},
-       {"--sample", settings.sample, "How many rows to show, drawn at random",
-        whole_from<int64_t>(1, 100'000), kWithDefault},
-       {"--category", settings.category, "Only rows of this category", value_name("NAME")},
-       {"--where", settings.where, "Only rows with this value: Brand=null or Brand=Acme, as the row has it",
-        value_name("ATTRIBUTE=VALUE")},
-       seed_option(settings.seed, "Seed of the sample"),
-       place_options(settings),
-       {"--json", options->json, "Print JSON lines"}},
-      [options] { show(*options); });
+  add_command(program, "show",
+              "Print rows of a run beside their documents: `sheaf show RUN --where Brand=null`",
+              {{"RUN", settings.run,
+                "The output folder of a run of an extract job; of an unfinished one, what is committed",
+                value_name("FOLDER"), kRequired},
+               {"--sample", settings.sample, "How many rows to show, drawn at random",
+                whole_from<int64_t>(1, 100'000), kWithDefault},
+               {"--category", settings.category, "Only rows of this category", value_name("NAME")},
+               {"--where", settings.where,
+                "Only rows with this value, as the row has it, or with a list that holds it: Brand=null, "
+                "Specialty=organic",
+                value_name("ATTRIBUTE=VALUE")},
+               seed_option(settings.seed, "Seed of the sample"),
+               place_options(settings),
+               {"--json", options->json, "Print JSON lines"}},
+              [options] { show(*options); });
 }
 
 }  // namespace sheaf

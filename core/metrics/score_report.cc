@@ -14,7 +14,7 @@ namespace {
 using nlohmann::ordered_json;
 
 bool has_macro(const ScoreReport& report) {
-  return report.scores.metric->name == "attributes";
+  return report.scores.metric->name == "attributes" && !report.groups.empty();
 }
 
 constexpr const char* kMacroNames[] = {"macro_precision", "macro_recall", "macro_f1"};
@@ -154,6 +154,8 @@ ordered_json score_json(const ScoreReport& report) {
   json["metric"] = metric.name;
   json["missing"] = report.missing;
   json["unknown"] = report.unknown;
+  json["repeated"] = report.repeated;
+  json["ambiguous"] = report.ambiguous;
   if (report.options.resamples > 0) {
     json["resamples"] = report.options.resamples;
     json["seed"] = report.options.seed;

@@ -16,6 +16,8 @@ struct ScoreReport {
   std::vector<Group> groups;
   std::vector<Group> types;  ///< attributes: by type of value, where the schema is known
   int64_t missing = 0, unknown = 0;
+  int64_t repeated = 0;   ///< rows left out, whose id an earlier row has
+  int64_t ambiguous = 0;  ///< ids left out, whose gold answers differ
   struct Against {
     std::string path;
     Scores scores;

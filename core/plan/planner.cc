@@ -183,6 +183,7 @@ void Planner::stack_long(const RecordParts& record, const std::string& reason, P
   if (fitting < kShortestPart) {
     plan.refused.emplace_back(record.record, reason);
     planned = {};
+    --count.records;
     return;
   }
   const size_t before = plan.stacks.size();

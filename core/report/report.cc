@@ -51,7 +51,7 @@ std::string draft_text(const ordered_json& report) {
   return text;
 }
 
-constexpr size_t kReasonsShown = 3;
+constexpr size_t kReasonsListed = 6, kReasonsInLine = 3;
 constexpr size_t kLongestReason = 300;  // bytes
 
 std::string share_text(int64_t rejects, int64_t records) {
@@ -60,10 +60,10 @@ std::string share_text(int64_t rejects, int64_t records) {
 }
 
 /// The most common reasons, each with an example: "9 × the line is not a JSON object (items.jsonl:3)".
-std::vector<std::string> common_reasons(const ordered_json& reasons) {
+std::vector<std::string> common_reasons(const ordered_json& reasons, size_t most) {
   std::vector<std::string> texts;
   for (const ordered_json& reason : reasons) {
-    if (texts.size() == kReasonsShown) break;
+    if (texts.size() == most) break;
     const std::string kind = reason.value("kind", ""), example = reason.value("example", ""),
                       place = reason.value("place", "");
     const auto records = reason.value("records", int64_t{0});
@@ -198,7 +198,9 @@ std::string report_text(const ordered_json& report) {
 std::string rejects_text(int64_t rejects, int64_t records, const ordered_json& reasons,
                          const std::string& where) {
   if (rejects == 0) return {};
-  const std::vector<std::string> texts = common_reasons(reasons);
+  // One line more tells as much as a line that says so.
+  const std::vector<std::string> texts =
+      common_reasons(reasons, reasons.size() == kReasonsListed + 1 ? reasons.size() : kReasonsListed);
   std::string out = fmt::format("rejects {}; {}\n", share_text(rejects, records), printable_line(where));
   for (const std::string& text : texts) out += "        " + printable_line(text) + "\n";
   if (reasons.size() > texts.size())
@@ -222,7 +224,8 @@ void check_not_lost(const std::string& corpus, int64_t rejects, int64_t records,
          records == 1   ? "its only record was"
          : records == 2 ? "both records were"
                         : fmt::format("all {} records were", records),
-         fmt::join(common_reasons(reasons), "; "), where.empty() ? "" : "; all are in " + where);
+         fmt::join(common_reasons(reasons, kReasonsInLine), "; "),
+         where.empty() ? "" : "; all are in " + where);
 }
 
 }  // namespace sheaf

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/text/date_text.h"
 #include "core/text/read_number.h"
 #include "core/text/unicode.h"
 #include "core/text/utf8.h"
@@ -103,6 +104,32 @@ size_t minus_bytes(std::string_view text, size_t at) {
   return 0;
 }
 
+constexpr size_t kIsoDate = 10;  // bytes
+
+bool is_date_part(char c) {
+  return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'z');
+}
+
+/// The end of the date that begins at `at` and is `iso`; 0: there is none. "1st of March, 2026" has the most
+/// parts, five.
+size_t date_end(std::string_view text, size_t at, std::string_view iso) {
+  constexpr int kMostParts = 5;
+  const auto part_end = [&](size_t from) {
+    const bool digits = is_digit(text[from]);
+    while (from < text.size() && is_date_part(text[from]) && is_digit(text[from]) == digits) ++from;
+    return from;
+  };
+  size_t end = part_end(at);
+  for (int parts = 1; parts < kMostParts; ++parts) {
+    const size_t next = std::min(text.find_first_not_of(" .,-/", end), text.size());
+    if (next == text.size() || next - end > 3 || !is_date_part(text[next])) return 0;
+    end = part_end(next);
+    const bool whole = end == text.size() || !is_date_part(text[end]);
+    if (parts >= 2 && whole && read_date_text(text.substr(at, end - at)).value == iso) return end;
+  }
+  return 0;
+}
+
 RowSpan span_of(const Record& record, const TextPlace& place) {
   const std::vector<ColumnText> columns = columns_of(record);
   const auto column = std::prev(std::ranges::upper_bound(columns, place.begin, {}, &ColumnText::begin));
@@ -160,6 +187,19 @@ std::optional<TextPlace> find_number(const Record& record, double number) {
   return std::nullopt;
 }
 
+std::optional<TextPlace> find_date(const Record& record, std::string_view iso) {
+  if (iso.size() != kIsoDate || read_date_text(iso).value != iso) return std::nullopt;
+  for (const ColumnText& column : columns_of(record)) {
+    const std::string_view text = column.text;
+    for (size_t at = 0; at < text.size(); ++at) {
+      if (!is_date_part(text[at]) || (at > 0 && is_date_part(text[at - 1]))) continue;
+      if (const size_t end = date_end(text, at, iso); end > at)
+        return TextPlace{column.begin + at, column.begin + end};
+    }
+  }
+  return std::nullopt;
+}
+
 namespace {
 
 bool has_number(const Record& record, double number) {
@@ -194,7 +234,7 @@ void check_digits(const Record& record, const Attribute& attribute, bool copied,
   const auto stands = [&](const auto& held) {
     using Held = std::decay_t<decltype(held)>;
     if constexpr (std::is_same_v<Held, std::string>)
-      return attribute.type != ValueType::date || has_date(record, held);
+      return attribute.type != ValueType::date || find_date(record, held) || has_date(record, held);
     else if constexpr (std::is_arithmetic_v<Held> && !std::is_same_v<Held, bool>)
       return has_number(record, static_cast<double>(held));
     else
@@ -227,9 +267,11 @@ std::vector<std::optional<RowSpan>> spans_of(const Record& record, const RowValu
   };
   const auto visit = [&](const auto& held) {
     using Held = std::decay_t<decltype(held)>;
-    if constexpr (std::is_same_v<Held, std::string>)
-      add(find_text(record, held));
-    else if constexpr (std::is_same_v<Held, std::vector<std::string>>)
+    if constexpr (std::is_same_v<Held, std::string>) {
+      const auto place = find_text(record, held);
+      add(place ? place : find_date(record, held));
+    }
+    if constexpr (std::is_same_v<Held, std::vector<std::string>>)
       for (const std::string& text : held) add(find_text(record, text));
     else if constexpr (std::is_arithmetic_v<Held> && !std::is_same_v<Held, bool>)
       add(find_number(record, static_cast<double>(held)));

@@ -26,6 +26,10 @@ std::optional<TextPlace> find_text(const Record& record, std::string_view text);
 /// The first number of the document that is written in digits and is `number`.
 std::optional<TextPlace> find_number(const Record& record, double number);
 
+/// The first text of the document that is the date `iso` ("2026-03-01") in another form: "1 March 2026",
+/// "1.3.2026" (core/text/date_text.h).
+std::optional<TextPlace> find_date(const Record& record, std::string_view iso);
+
 /// Binds the value of a span to its document: it becomes the text that stands there, or null with a note. Of
 /// a value that was `cut` at the length limit whole words are left.
 void bind_span(const Record& record, bool cut, RowAnswer& answer);
@@ -34,7 +38,7 @@ void bind_span(const Record& record, bool cut, RowAnswer& answer);
 /// or computed it; `copied`: such a value becomes null. Small numbers may stand there in words.
 void check_digits(const Record& record, const Attribute& attribute, bool copied, RowAnswer& answer);
 
-/// Where the document holds each text of a value, or its number.
+/// Where the document holds each text of a value, or its number or date.
 std::vector<std::optional<RowSpan>> spans_of(const Record& record, const RowValue& value);
 
 /// Says of every value of a row where the document holds it.

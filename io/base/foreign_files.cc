@@ -67,6 +67,18 @@ std::string convert_excel(const std::string& path) {
       shell_word(path), converted_name(path, ".jsonl"));
 }
 
+/// A shell loop over documents that a tool makes text of, each a JSON line.
+std::string convert_documents(const std::string& path, const std::string& ending) {
+  const std::string tool = ending == ".pdf" ? "pdftotext \"$f\" -" : "pandoc -t plain \"$f\"";
+  const fs::path folder = fs::path(path).parent_path();
+  const std::string files =
+      (folder.empty() ? std::string() : shell_word(folder.string()) + "/") + "*" + ending;
+  return fmt::format(
+      "extract the text of such files first, with {}: for f in {}; do {} | python3 -c \"import json, sys; "
+      "print(json.dumps({{'id': sys.argv[1], 'text': sys.stdin.read()}}))\" \"$f\"; done > documents.jsonl",
+      ending == ".pdf" ? "pdftotext (poppler-utils)" : "pandoc", files, tool);
+}
+
 /// How to fetch what a URL of Hugging Face names: OWNER/NAME, and perhaps more.
 std::string fetch_advice(std::string_view url) {
   for (const std::string_view head : {"https://huggingface.co/", "hf://"}) {
@@ -162,10 +174,27 @@ std::string download_advice(std::string_view name, Hosted what) {
 std::string convert_advice(const std::string& path) {
   const std::string ending = small_letters(fs::path(path).extension().string());
   if (ending == ".xlsx" || ending == ".xls") return convert_excel(path);
+  if (ending == ".pdf" || ending == ".docx" || ending == ".html" || ending == ".epub")
+    return convert_documents(path, ending);
+  if (ending == ".bin" || ending == ".pt" || ending == ".pth") {
+    const fs::path folder = fs::path(path).parent_path();
+    return convert_weights(folder.empty() ? "." : folder.string());
+  }
   if (ending == ".json")
     return "if it has an object on each line, set input.format: jsonl; if it is one array, " +
            convert_array(path);
   return {};
+}
+
+std::string convert_weights(const std::string& folder) {
+  const std::string to = folder + "-safetensors";
+  return fmt::format(
+      "sheaf does not read PyTorch's pickled weights, which can run code; convert them (with transformers "
+      "and "
+      "torch): python3 -c \"import sys, transformers as t; "
+      "[each.from_pretrained(sys.argv[1]).save_pretrained("
+      "sys.argv[2]) for each in (t.AutoModelForCausalLM, t.AutoTokenizer)]\" {} {}; then name {}",
+      shell_word(folder), shell_word(to), to);
 }
 
 std::string convert_text(const std::string& path, std::string_view encoding) {

@@ -15,9 +15,12 @@ enum class Hosted { model, adapter, dataset };
 /// How to download what the `name` of a Hugging Face repository may stand for; empty where it cannot be one.
 std::string download_advice(std::string_view name, Hosted what);
 
-/// How to make JSON lines of a file that sheaf does not read, by the ending of its name (.xlsx, .json); empty
-/// for other endings.
+/// How to make JSON lines of a file that sheaf does not read, by the ending of its name (.xlsx, .json, .pdf,
+/// .docx, .html); empty for other endings.
 std::string convert_advice(const std::string& path);
+
+/// How to make safetensors of the PyTorch weights (.bin, .pt, .pth) of a model folder.
+std::string convert_weights(const std::string& folder);
 
 /// How to make UTF-8 of a text file in another encoding.
 std::string convert_text(const std::string& path, std::string_view encoding);

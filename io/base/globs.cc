@@ -146,6 +146,21 @@ CorpusFormat format_of_files(const std::vector<std::string>& files, const std::s
   return first;
 }
 
+namespace {
+
+/// What to do about the files of a folder that has no corpus; empty where nothing is known.
+std::string advice_for_folder(const std::string& path) {
+  std::error_code ignored;
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(path, ignored)) files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files)
+    if (const std::string advice = convert_advice(file); !advice.empty()) return "; " + advice;
+  return {};
+}
+
+}  // namespace
+
 CorpusFiles find_table_files(const std::string& path, const std::string& format, const std::string& where) {
   if (path == "-") {
     if (format == "parquet")
@@ -156,7 +171,8 @@ CorpusFiles find_table_files(const std::string& path, const std::string& format,
   if (files.empty()) {
     std::error_code ignored;
     if (is_folder(path))
-      refuse("{}{}: no .jsonl, .csv, .tsv, .parquet or .arrow file in this folder", where, path);
+      refuse("{}{}: no .jsonl, .csv, .tsv, .parquet or .arrow file in this folder{}", where, path,
+             advice_for_folder(path));
     if (is_uri(path))
       refuse("{}{}: no such file, and no .jsonl, .csv, .tsv, .parquet or .arrow file below it", where,
              parse_store_uri(path).name());

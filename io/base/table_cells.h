@@ -1,5 +1,7 @@
 #pragma once
 #include <arrow/builder.h>
+#include <charconv>
+#include <chrono>
 #include <string_view>
 #include <vector>
 
@@ -37,6 +39,25 @@ inline void append_number(arrow::ArrayBuilder& cell, double number) {
 
 inline void append_boolean(arrow::ArrayBuilder& cell, bool value) {
   check(static_cast<arrow::BooleanBuilder&>(cell).Append(value));
+}
+
+/// A day as "2026-03-01"; what is none is null.
+inline void append_date(arrow::ArrayBuilder& cell, std::string_view iso) {
+  const auto number = [&](size_t at, size_t digits) {
+    int value = -1;
+    const char* const begin = iso.data() + at;
+    const auto [end, error] = std::from_chars(begin, begin + digits, value);
+    return error == std::errc() && end == begin + digits ? value : -1;
+  };
+  if (iso.size() != 10 || iso[4] != '-' || iso[7] != '-') return append_null(cell);
+  const int year = number(0, 4), month = number(5, 2), day = number(8, 2);
+  if (year < 0 || month < 0 || day < 0) return append_null(cell);
+  const std::chrono::year_month_day date{std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  if (!date.ok()) return append_null(cell);
+  const auto days = std::chrono::sys_days(date).time_since_epoch().count();
+  check(static_cast<arrow::Date32Builder&>(cell).Append(static_cast<int32_t>(days)));
 }
 
 /// Begins a list; its entries go where the result says.

@@ -41,6 +41,8 @@ std::shared_ptr<arrow::DataType> arrow_type(Type type) {
       return arrow::float64();
     case Type::boolean:
       return arrow::boolean();
+    case Type::date:
+      return arrow::date32();
     case Type::texts:
       return arrow::list(arrow::utf8());
     case Type::text_map:
@@ -133,6 +135,8 @@ void append_value(arrow::ArrayBuilder& cell, const ordered_json& value) {
     case arrow::Type::DOUBLE:
       if (!value.is_number()) return append_null(cell);
       return append_number(cell, value.get<double>());
+    case arrow::Type::DATE32:
+      return value.is_string() ? append_date(cell, value.get_ref<const std::string&>()) : append_null(cell);
     case arrow::Type::LIST: {
       if (!value.is_array()) return append_null(cell);
       arrow::ArrayBuilder& entries = append_list(cell);

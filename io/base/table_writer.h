@@ -13,6 +13,7 @@ struct TableColumn {
     integer,
     number,
     boolean,
+    date,
     texts,
     text_map,
     number_map,

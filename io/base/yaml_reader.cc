@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/mistake_list.h"
 #include "core/text/spelling.h"
 #include "io/base/paths.h"
 
@@ -127,11 +128,12 @@ const YamlNode::Entry* YamlMap::find(std::string_view key) const {
 
 void YamlMap::accept_old(std::string_view key, std::string_view old) {
   const YamlNode::Entry *now = find(key), *before = find(old);
+  known_.emplace_back(key);
+  known_.emplace_back(old);
   if (now && before)
     refuse("{}: {} is the old name of {}, which is also given; remove one", before->place.text(), path(old),
            path(key));
   old_.emplace_back(key, old);
-  known_.emplace_back(old);
 }
 
 bool YamlMap::has(std::string_view key) const {
@@ -194,10 +196,11 @@ void YamlMap::file_path(std::string_view key, std::string& target) {
 void YamlMap::choice(std::string_view key, std::string& target, const std::vector<std::string>& allowed) {
   const YamlNode* value = take(key);
   if (!value) return;
-  target = yaml_text(*value, path(key));
-  if (std::find(allowed.begin(), allowed.end(), target) == allowed.end())
-    refuse("{}: {} cannot be \"{}\"{}", value->place.text(), path(key), shorten_text(target, 60),
-           suggest_spelling(target, allowed));
+  std::string word = yaml_text(*value, path(key));
+  if (std::find(allowed.begin(), allowed.end(), word) == allowed.end())
+    refuse("{}: {} cannot be \"{}\"{}", value->place.text(), path(key), shorten_text(word, 60),
+           suggest_spelling(word, allowed));
+  target = std::move(word);
 }
 
 void YamlMap::text_list(std::string_view key, std::vector<std::string>& target) {
@@ -253,14 +256,20 @@ void YamlMap::number(std::string_view key, float& target, Range<double> range) {
 }
 
 void YamlMap::finish() const {
-  for (const YamlNode::Entry& entry : node_->entries)
-    if (std::find(known_.begin(), known_.end(), entry.key) == known_.end())
-      refuse("{}: unknown key \"{}\"{}", entry.place.text(), shorten_text(entry.key, 60),
-             suggest_spelling(entry.key, known_));
+  MistakeList found;
+  std::vector<std::string> meant;
+  for (const YamlNode::Entry& entry : node_->entries) {
+    if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
+    meant.push_back(nearest_spelling(entry.key, known_));
+    found.add(fmt::format("{}: unknown key \"{}\"{}", entry.place.text(), shorten_text(entry.key, 60),
+                          suggest_spelling(entry.key, known_)));
+  }
   for (const std::string& key : required_)
-    if (!has(key))
-      refuse("{}: the key \"{}\" {}", where(key), path(key),
-             find(key) ? "is empty; give it a value" : "is missing; add it");
+    // A misspelt key is not missing too.
+    if (!has(key) && std::find(meant.begin(), meant.end(), key) == meant.end())
+      found.add(fmt::format("{}: the key \"{}\" {}", where(key), path(key),
+                            find(key) ? "is empty; give it a value" : "is missing; add it"));
+  found.finish();
 }
 
 }  // namespace sheaf

@@ -67,8 +67,8 @@ std::string yaml_path(const YamlNode& node, std::string_view name);
 /// Text of any scalar as it is written, numbers too.
 std::string yaml_scalar(const YamlNode& node, std::string_view name);
 
-/// A strict view of a map: what is read is known; finish() refuses the rest, then what is required and
-/// missing. A key whose value is null counts as absent.
+/// A strict view of a map: what is read is known; finish() refuses the rest and what is required and
+/// missing, all at once. A key whose value is null counts as absent.
 class YamlMap {
  public:
   /// `name` is the path of the map for messages ("method"), empty for the whole file. A null node is an empty

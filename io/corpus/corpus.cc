@@ -131,7 +131,7 @@ Job with_category_as_document(Job job) {
 
 void check_column(const MappedColumn& column, const std::vector<std::string>& columns,
                   const std::string& file) {
-  if (std::find(columns.begin(), columns.end(), column.name) != columns.end()) return;
+  if (std::ranges::any_of(columns, [&](const std::string& top) { return column.is_in(top); })) return;
   if (column.request)
     refuse(
         "{}: {} is not a batch file: its lines have no \"{}\"; task.kind chat wants a request on each line, "

@@ -120,9 +120,7 @@ class CsvRecords : public RecordReader {
 class ParquetCorpus : public Corpus {
  public:
   ParquetCorpus(std::vector<std::string> files, RecordMapper mapper, int64_t rows)
-      : files_(std::move(files)), mapper_(std::move(mapper)), rows_(rows) {
-    for (const MappedColumn& column : mapper_.columns()) names_.push_back(column.name);
-  }
+      : files_(std::move(files)), mapper_(std::move(mapper)), rows_(rows) {}
 
   std::optional<CorpusRow> next() override {
     const auto read = read_row();
@@ -153,7 +151,10 @@ class ParquetCorpus : public Corpus {
   bool open_file() {
     if (file_ || index_ == files_.size()) return file_ != nullptr;
     file_ = std::make_unique<TableFile>(files_[index_]);
-    file_->select(names_);
+    std::vector<std::string> names;
+    for (const TableFile::Column& column : file_->columns())
+      if (mapper_.wants(column.name)) names.push_back(column.name);
+    file_->select(names);
     return true;
   }
 
@@ -172,11 +173,16 @@ class ParquetCorpus : public Corpus {
   std::vector<std::string> files_;
   RecordMapper mapper_;
   int64_t rows_;
-  std::vector<std::string> names_;
   size_t index_ = 0;
   std::unique_ptr<TableFile> file_;
   int64_t row_ = 0;
 };
+
+/// The name of the first field in Arrow's "struct<name: string, …>".
+std::string first_field(const std::string& type) {
+  const size_t begin = type.find('<') + 1;
+  return type.substr(begin, type.find(':', begin) - begin);
+}
 
 void check_columns(const TableFile& file, const std::string& path, const RecordMapper& mapper) {
   std::vector<std::string> names;
@@ -191,9 +197,13 @@ void check_columns(const TableFile& file, const std::string& path, const RecordM
                wanted.name, path, column.type);
       if (wanted.kept) continue;
       const auto shape = wanted.list ? TableFile::Column::Shape::list : TableFile::Column::Shape::scalar;
-      if (column.name == wanted.name && column.shape != shape && column.type != "null")
-        refuse("{}: column \"{}\" of {} is {}, not {}", wanted.place, wanted.name, path, column.type,
-               wanted.list ? "a list" : "text or a number");
+      const bool list_will_do = wanted.texts && column.shape == TableFile::Column::Shape::list;
+      if (column.name == wanted.name && column.shape != shape && column.type != "null" && !list_will_do)
+        refuse("{}: column \"{}\" of {} is {}, not {}{}", wanted.place, wanted.name, path, column.type,
+               wanted.list ? "a list" : "text or a number",
+               column.type.starts_with("struct<") ? fmt::format("; name one of its fields, such as {}.{}",
+                                                                wanted.name, first_field(column.type))
+                                                  : "");
     }
   }
 }

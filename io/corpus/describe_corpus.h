@@ -23,7 +23,7 @@ nlohmann::ordered_json describe_corpus(const std::string& path, const std::strin
 
 /// The sections of a job for a corpus that nobody has described yet, as YAML to begin with.
 struct JobProposal {
-  std::string job;     ///< `input` and `task`; empty where no column can be read
+  std::string job;     ///< `input`, `task`, perhaps `method`; empty where no column can be read
   std::string schema;  ///< the file that the job names as schema.yaml; empty: the job asks questions
 };
 

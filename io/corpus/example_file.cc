@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <fmt/ranges.h>
+#include <map>
 
 #include "core/task/gold.h"
 #include "core/text/spelling.h"
+#include "io/corpus/corpus.h"
 #include "io/corpus/record_mapper.h"
 #include "io/datasets/gold.h"
 
@@ -43,7 +45,8 @@ Job without_id(Job job) {
 class ExampleReader {
  public:
   ExampleReader(const Job& job, const Schema& schema)
-      : job_(without_id(job)),
+      : corpus_job_(job),
+        job_(without_id(job)),
         usual_job_(with_usual_columns(job_)),
         schema_(schema),
         own_(job_, &schema),
@@ -63,9 +66,13 @@ class ExampleReader {
         refuse("{}: task.examples: {}", place_text(*row), bad.reason);
       }
     }
+    join_corpus();
     Examples examples{choice_.take()};
     if (!examples.by_category.empty() || job_.task.examples.per_category == 0) return examples;
     if (empty) refuse("{}: task.examples: the file is empty; name records with a \"gold\" column", path);
+    if (!unmatched_.empty() && known_ == 0)
+      refuse("{}: task.examples: no record of {} has the id of an example, such as {}", path, job_.input.path,
+             shorten_text(unmatched_, kLongestName));
     if (known_ == 0)
       refuse("{}: task.examples: no record has a category of {}: found \"{}\", but the schema has {}", path,
              job_.task.schema, unknown_category_, some_names(schema_.categories));
@@ -75,6 +82,14 @@ class ExampleReader {
 
   std::string unknown_names() const { return unknown_.notice(job_.task.examples.path); }
 
+  /// What to tell the user of examples whose id the corpus lacks; empty where there are none.
+  std::string unmatched() const {
+    if (unmatched_.empty()) return {};
+    return fmt::format("{}: {} left out, because no record of {} has the id: {}{}", job_.task.examples.path,
+                       counted(unmatched_count_, "example"), job_.input.path,
+                       shorten_text(unmatched_, kLongestName), unmatched_count_ > 1 ? ", …" : "");
+  }
+
  private:
   /// Whether the row has the columns that the job names.
   static bool has_columns(const ordered_json& cells, const RecordMapper& mapper) {
@@ -82,9 +97,78 @@ class ExampleReader {
                                [&](const MappedColumn& column) { return cells.contains(column.name); });
   }
 
+  static std::vector<std::string> missing_columns(const ordered_json& cells, const RecordMapper& mapper) {
+    std::vector<std::string> missing;
+    for (const MappedColumn& column : mapper.columns())
+      if (!cells.contains(column.name)) missing.push_back(fmt::format("\"{}\"", column.name));
+    return missing;
+  }
+
+  static std::string id_text(const json& id) { return id.is_string() ? id.get<std::string>() : id.dump(); }
+
+  /// The id of a row that has gold values and nothing to read them from; empty: it has none.
+  std::string id_alone(const ordered_json& cells) const {
+    if (!cells.contains("gold") || corpus_job_.input.id.empty()) return {};
+    const auto& documents = job_.input.document;
+    if (cells.contains("document") ||
+        std::ranges::any_of(documents, [&](const std::string& name) { return cells.contains(name); }))
+      return {};
+    for (const std::string& name : {corpus_job_.input.id, std::string("id")})
+      if (const auto id = cells.find(name); id != cells.end() && (id->is_string() || id->is_number()))
+        return id_text(*id);
+    return {};
+  }
+
+  /// Adds the rows of which only the id is known, with the documents of the corpus.
+  void join_corpus() {
+    if (waiting_.empty()) return;
+    if (job_.input.path == "-")
+      refuse(
+          "{}: task.examples: its records have no document, and standard input cannot be searched for their "
+          "ids; add the columns of the document",
+          job_.task.examples.path);
+    Job job = corpus_job_;
+    job.input.keep.clear();
+    job.input.limit = 0;
+    const auto corpus = open_corpus(job, &schema_);
+    while (!waiting_.empty()) {
+      const auto row = corpus->next();
+      if (!row) break;
+      const auto* record = std::get_if<Record>(&*row);
+      const auto found = record ? waiting_.find(id_text(record->id)) : waiting_.end();
+      if (found == waiting_.end()) continue;
+      ++known_;
+      try {
+        use(*record, found->second.cells);
+      } catch (const BadText& bad) {
+        refuse("{}: task.examples: {}", place_text(found->second), bad.reason);
+      }
+      waiting_.erase(found);
+    }
+    if (waiting_.empty()) return;
+    unmatched_ = waiting_.begin()->first;
+    unmatched_count_ = std::ssize(waiting_);
+  }
+
   void add(const DatasetRow& row) {
     if (!row.cells.is_object()) reject("this is not a JSON object");
-    const bool usual = !has_columns(row.cells, own_) && has_columns(row.cells, usual_);
+    const bool own = has_columns(row.cells, own_), usual = !own && has_columns(row.cells, usual_);
+    if (!own && !usual) {
+      if (const std::string id = id_alone(row.cells); !id.empty()) {
+        waiting_.emplace(id, row);
+        return;
+      }
+      const std::vector<std::string> missing = missing_columns(row.cells, own_),
+                                     others = missing_columns(row.cells, usual_);
+      // Null cells may be left out of a line of JSON; without any text it is another file.
+      if (missing.size() == own_.columns().size() || others.size() < missing.size())
+        reject("column {} is missing; an example needs the columns of the job, or \"document\"{}, or {}",
+               fmt::join(others.size() < missing.size() ? others : missing, ", "),
+               job_.input.category.empty() ? "" : " and \"category\"",
+               corpus_job_.input.id.empty()
+                   ? "\"id\" where the job has input.id"
+                   : fmt::format("\"{}\" to find its document in the corpus", corpus_job_.input.id));
+    }
     const std::string& column = (usual ? usual_job_ : job_).input.category;
     if (const auto category = row.cells.find(column); !column.empty() && category != row.cells.end() &&
                                                       category->is_string() &&
@@ -96,10 +180,14 @@ class ExampleReader {
     ++known_;
     auto mapped = (usual ? usual_ : own_).map(row.place, row.cells, 0);
     if (const auto* reject = std::get_if<Reject>(&mapped)) throw BadText(reject->reason);
-    auto& record = std::get<Record>(mapped);
-    json gold = gold_values(row.cells);
+    use(std::get<Record>(mapped), row.cells);
+  }
+
+  /// Adds a record with the gold values of `cells`.
+  void use(const Record& record, const ordered_json& cells) {
+    json gold = gold_values(cells);
     // A person found these wrong, null among them, and did not say what is right.
-    const json wrong = wrong_values(row.cells);
+    const json wrong = wrong_values(cells);
     const Category& category = *schema_.find(record.category);
     unknown_.add(category, gold);
     const json given = gold;
@@ -112,16 +200,19 @@ class ExampleReader {
           !wrong.contains(attribute.name))
         gold[attribute.name] = json::array();
     }
-    if (known) choice_.add(record.category, {std::move(record.document), std::move(gold)});
+    if (known) choice_.add(record.category, {record.document, std::move(gold)});
   }
 
-  const Job job_, usual_job_;
+  const Job corpus_job_, job_, usual_job_;
   const Schema& schema_;
   RecordMapper own_, usual_;
   ExampleChoice choice_;
   UnknownNames unknown_;
-  int64_t known_ = 0;             ///< records whose category the schema has
-  std::string unknown_category_;  ///< the first one
+  int64_t known_ = 0;                          ///< records whose category the schema has
+  std::string unknown_category_;               ///< the first one
+  std::map<std::string, DatasetRow> waiting_;  ///< by id: rows without a document
+  std::string unmatched_;                      ///< an id that the corpus lacks
+  int64_t unmatched_count_ = 0;
 };
 
 /// What to tell the user of categories without examples; empty where all have some.
@@ -143,8 +234,8 @@ Examples read_examples(const Job& job, const Schema& schema, int32_t positions,
   ExampleReader reader(job, schema);
   Examples examples = reader.read();
   examples.positions = positions;
-  for (std::string& notice :
-       std::vector{reader.unknown_names(), missing_examples(job.task.examples.path, schema, examples)})
+  for (std::string& notice : std::vector{reader.unknown_names(), reader.unmatched(),
+                                         missing_examples(job.task.examples.path, schema, examples)})
     if (!notice.empty()) notices.push_back(std::move(notice));
   return examples;
 }

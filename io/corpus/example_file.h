@@ -6,10 +6,11 @@
 namespace sheaf {
 
 /// The examples of `task.examples`, chosen; none where the job names no file. Rows have the job's own
-/// columns, or "category" and "document", and "gold". A row whose category the schema lacks, or that gives no
-/// attribute of its category a value, is passed over; a value that its attribute's type does not hold, or
-/// that is to be copied and does not stand in the document, is left out. Refuses a broken row with its place,
-/// and a file without examples. Adds to `notices` what the user should know.
+/// columns, or "category" and "document", and "gold"; those of {"id", "gold"} are joined with the corpus. A
+/// row whose category the schema lacks, or that gives no attribute of its category a value, is passed over; a
+/// value that its attribute's type does not hold, or that is to be copied and does not stand in the document,
+/// is left out. Refuses a broken row with its place, and a file without examples. Adds to `notices` what the
+/// user should know.
 Examples read_examples(const Job& job, const Schema& schema, int32_t positions,
                        std::vector<std::string>& notices);
 

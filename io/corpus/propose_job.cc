@@ -14,6 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMostCategories = 200, kMostAttributes = 500, kLongestColumn = 200, kLongestId = 100;
+constexpr int64_t kFewRepeats = 10;  // one in so many
 constexpr double kLongText = 40, kShortValue = 60;
 const std::string kOneCategory;  // where no column has the category
 
@@ -35,6 +36,13 @@ constexpr std::string_view kContexts = "context passage paragraph article docume
 bool is_nameable(const std::string& name) {
   return name.size() <= kLongestColumn && name.find('\0') == std::string::npos &&
          name.find_first_not_of(" \t\r\n") != std::string::npos;
+}
+
+/// For a comment, which ends with its line.
+std::string one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+  return text;
 }
 
 /// An object, or the text of one.
@@ -60,6 +68,7 @@ class Proposer {
   JobProposal propose(const std::string& path, const std::string& format) {
     if (columns_.empty()) return {};
     choose_id();
+    if (requests()) return {job_text(path, "auto"), {}};
     if (asks()) return {job_text(path, format), {}};
     choose_category();
     choose_texts();
@@ -70,12 +79,20 @@ class Proposer {
  private:
   int64_t records() const { return static_cast<int64_t>(sample_.size()); }
 
+  /// Prefers what no two records share. Of what is called an id, few may: runs keep such records.
   void choose_id() {
     int best = 0;
     for (const ColumnFacts& column : columns_) {
-      const bool fits = column.given == records() && column.given > 0 && column.is_unique() &&
+      const bool fits = column.given == records() && column.given > 0 && column.scalar() &&
                         column.longest <= kLongestId && column.booleans == 0 && column.urls == 0;
       if (!fits) continue;
+      const auto repeats = column.given - static_cast<int64_t>(column.values.size());
+      const std::string told = fmt::format("{} of {} {} an earlier one", repeats, column.given,
+                                           repeats == 1 ? "repeats" : "repeat");
+      const bool is_named = column.is_called("id") || column.is_called(kIds);
+      if (repeats > 0 && is_named && kFewRepeats * repeats > column.given && repeated_id_.empty())
+        repeated_id_ = fmt::format("{}: {}", column.name, told);
+      if (repeats > 0 && (!is_named || kFewRepeats * repeats > column.given)) continue;
       const bool one_word = std::ranges::none_of(
           column.values, [](const auto& each) { return each.first.find(' ') != std::string::npos; });
       const int rank = column.is_called("id")                                      ? 4
@@ -83,9 +100,22 @@ class Proposer {
                        : small_letters(column.name).ends_with("id") && one_word    ? 2
                        : &column == &columns_.front() && one_word && records() > 1 ? 1
                                                                                    : 0;
-      if (rank > best) id_ = column.name;
-      best = std::max(best, rank);
+      const int order = repeats > 0 ? 3 : 2 * rank;  // between a name that ends in id and the first column
+      if (order <= best) continue;
+      id_ = column.name;
+      id_repeats_ = repeats > 0 ? told : "";
+      best = order;
     }
+  }
+
+  /// Whether the records are requests of an OpenAI batch, which say everything themselves.
+  bool requests() {
+    const auto has = [&](std::string_view name) {
+      return std::ranges::any_of(columns_, [&](const ColumnFacts& column) { return column.name == name; });
+    };
+    requests_ = has("custom_id") && has("body");
+    if (requests_) id_.clear();
+    return requests_;
   }
 
   /// Whether the records have questions about a text; then says which columns.
@@ -201,7 +231,14 @@ class Proposer {
     const auto add = [&](const char* key, const std::string& column) {
       if (!column.empty()) text += fmt::format("  {}: {}\n", key, yaml_word(column));
     };
-    add("id", id_);
+    if (requests_) return text + "\ntask:\n  kind: chat\n\nmethod:\n  name: ippd\n";
+    if (!id_.empty() && !id_repeats_.empty())
+      text += fmt::format("  id: {}  # {}; such records are kept, see duplicate_ids\n", yaml_word(id_),
+                          id_repeats_);
+    else
+      add("id", id_);
+    if (id_.empty() && !repeated_id_.empty())
+      text += fmt::format("  # no id, so that rows are numbered; {}\n", one_line(repeated_id_));
     add("category", category_);
     add("context", context_);
     add("questions", questions_);
@@ -249,6 +286,9 @@ class Proposer {
 
   const std::vector<json>& sample_;
   std::vector<ColumnFacts> columns_;
+  bool requests_ = false;
+  std::string id_repeats_;   // how often the id repeats, in words; empty: never
+  std::string repeated_id_;  // a column that is called an id and is none, and why
   std::string id_, category_, context_, questions_, question_, options_;
   std::vector<std::string> texts_;
   std::vector<ColumnFacts> attributes_;

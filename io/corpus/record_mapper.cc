@@ -44,6 +44,25 @@ Question question_of(const json& value) {
   return question;
 }
 
+/// What stands at a path of keys, "seller.name", where no column has the whole name; null: nothing.
+const json* follow_path(const json& cells, std::string_view path) {
+  if (cells.contains(path)) return nullptr;
+  const json* at = &cells;
+  while (true) {
+    if (!at->is_object()) return nullptr;
+    const size_t dot = path.find('.');
+    const auto found = at->find(path.substr(0, dot));
+    if (found == at->end()) return nullptr;
+    at = &*found;
+    if (dot == std::string_view::npos) return at;
+    path.remove_prefix(dot + 1);
+  }
+}
+
+json only_id(const json& value, std::string_view what) {
+  return id_of(only_entry(value, what), what);
+}
+
 /// Stands before the name of the file and the text.
 struct Head {
   int64_t row = 0;
@@ -95,10 +114,15 @@ RecordMapper::RecordMapper(const Job& job, const Schema* schema, std::shared_ptr
       gathers_(!input_.context_id.empty() && !contexts_) {
   const auto add = [&](const std::string& name, const char* key, bool list = false, bool optional = false) {
     const auto place = input_.places.find(key);
-    if (!name.empty())
-      columns_.push_back({name,
-                          place == input_.places.end() ? fmt::format("{}: {}", job.file, key) : place->second,
-                          list, optional});
+    if (name.empty()) return;
+    columns_.push_back({name,
+                        place == input_.places.end() ? fmt::format("{}: {}", job.file, key) : place->second,
+                        list, optional});
+    has_paths_ = has_paths_ || name.find('.') != std::string::npos;
+  };
+  const auto add_texts = [&](const std::string& name, const char* key, bool optional = false) {
+    add(name, key, false, optional);
+    if (!name.empty()) columns_.back().texts = true;
   };
   if (batch_) {
     for (const char* name : {"custom_id", "body"}) {
@@ -109,11 +133,11 @@ RecordMapper::RecordMapper(const Job& job, const Schema* schema, std::shared_ptr
     return;
   }
   add(input_.context_id, "input.context_id");
-  add(input_.context, "input.context", false, !input_.context_id.empty());
+  add_texts(input_.context, "input.context", !input_.context_id.empty());
   if (gathers_) return;
-  add(input_.id, "input.id");
-  add(input_.category, "input.category");
-  for (const std::string& column : input_.document) add(column, "input.document");
+  add_texts(input_.id, "input.id");
+  add_texts(input_.category, "input.category");
+  for (const std::string& column : input_.document) add_texts(column, "input.document");
   add(input_.documents, "input.documents", true);
   add(input_.scores, "input.scores", true);
   add(input_.rerank_scores, "input.rerank_scores", true);
@@ -136,10 +160,24 @@ RecordMapper::RecordMapper(const Job& job, const Schema* schema, std::shared_ptr
 
 bool RecordMapper::wants(std::string_view column) const {
   return std::any_of(columns_.begin(), columns_.end(),
-                     [&](const MappedColumn& c) { return c.name == column; });
+                     [&](const MappedColumn& c) { return c.is_in(column); });
+}
+
+bool MappedColumn::is_in(std::string_view top) const {
+  return name == top ||
+         (!kept && name.size() > top.size() && name[top.size()] == '.' && name.starts_with(top));
 }
 
 CorpusRow RecordMapper::map(Place place, const json& cells, int64_t number, std::string_view line) const {
+  if (!has_paths_ || batch_) return map_cells(std::move(place), cells, number, line);
+  json flat = cells;
+  for (const MappedColumn& column : columns_)
+    if (const json* found = follow_path(cells, column.name)) flat[column.name] = *found;
+  return map_cells(std::move(place), flat, number, line);
+}
+
+CorpusRow RecordMapper::map_cells(Place place, const json& cells, int64_t number,
+                                  std::string_view line) const {
   Record record;
   record.place = std::move(place);
   try {
@@ -152,7 +190,7 @@ CorpusRow RecordMapper::map(Place place, const json& cells, int64_t number, std:
       return record;
     }
     record.id = input_.id.empty() ? json(number)
-                                  : id_of(cell(cells, input_.id), fmt::format("column \"{}\"", input_.id));
+                                  : only_id(cell(cells, input_.id), fmt::format("column \"{}\"", input_.id));
     if (schema_) map_category(cells, record);
     if (!input_.context_id.empty())
       map_context(cells, record);
@@ -172,7 +210,8 @@ void RecordMapper::map_category(const json& cells, Record& record) const {
     record.category = category_names_.front();
     return;
   }
-  record.category = text_of(cell(cells, input_.category), fmt::format("column \"{}\"", input_.category));
+  const std::string what = fmt::format("column \"{}\"", input_.category);
+  record.category = text_of(only_entry(cell(cells, input_.category), what), what);
   if (!categories_.contains(record.category))
     reject("category \"{}\" is not in the schema{}", shorten_text(record.category, 60),
            suggest_spelling(record.category, category_names_));
@@ -182,7 +221,7 @@ void RecordMapper::map_document(const json& cells, Record& record) const {
   const auto append = [&](const std::string& column) {
     const auto value = cells.find(column);
     if (value == cells.end() || value->is_null()) return;
-    const std::string text = text_of(*value, fmt::format("column \"{}\"", column));
+    const std::string text = joined_text_of(*value, fmt::format("column \"{}\"", column));
     if (blank(text)) return;
     if (!record.document.empty()) record.document += '\n';
     record.columns.push_back({column, record.document.size()});
@@ -202,7 +241,7 @@ void RecordMapper::map_context(const json& cells, Record& record) const {
   const json id = id_of(cell(cells, input_.context_id), fmt::format("column \"{}\"", input_.context_id));
   std::string own;
   if (const auto value = cells.find(input_.context); value != cells.end() && !value->is_null())
-    own = text_of(*value, fmt::format("column \"{}\"", input_.context));
+    own = joined_text_of(*value, fmt::format("column \"{}\"", input_.context));
   if (blank(own)) own.clear();
   if (gathers_) {
     record.id = id;
@@ -234,8 +273,13 @@ void RecordMapper::map_questions(const json& cells, Record& record) const {
     record.questions.push_back(std::move(question));
     return;
   }
-  for (const json& entry : list_cell(cells, input_.questions, "questions", kMostQuestions))
-    record.questions.push_back(question_of(entry));
+  const std::string row = record.id.is_string() ? record.id.get<std::string>() : record.id.dump();
+  for (const json& entry : list_cell(cells, input_.questions, "questions", kMostQuestions)) {
+    Question question = question_of(entry);
+    // An answer must tell which question it is to, and gold answers know it by this name.
+    if (question.id.is_null()) question.id = fmt::format("{}/{}", row, record.questions.size());
+    record.questions.push_back(std::move(question));
+  }
 }
 
 const json& cell(const json& cells, std::string_view column) {
@@ -255,6 +299,26 @@ std::string text_of(const json& value, std::string_view what) {
   if (text.size() > kLongestDocument)
     reject("{} has {} bytes; at most {} are allowed", what, text.size(), kLongestDocument);
   return text;
+}
+
+std::string joined_text_of(const json& value, std::string_view what) {
+  if (!value.is_array()) return text_of(value, what);
+  std::string joined;
+  for (const json& entry : value) {
+    if (entry.is_null()) continue;
+    const std::string text = text_of(entry, fmt::format("an entry of {}", what));
+    if (blank(text)) continue;
+    joined += (joined.empty() ? "" : "\n") + text;
+    if (joined.size() > kLongestDocument) reject("{} has more than {} bytes", what, kLongestDocument);
+  }
+  return joined;
+}
+
+const json& only_entry(const json& value, std::string_view what) {
+  if (!value.is_array()) return value;
+  if (value.size() != 1)
+    reject("{} is a list of {}; only a list of one can be used here", what, value.size());
+  return value.front();
 }
 
 bool blank(const std::string& text) {

@@ -50,6 +50,10 @@ struct MappedColumn {
   bool optional = false;  ///< rows, or whole files, may be without it
   bool request = false;   ///< of a batch file
   bool kept = false;      ///< only repeated in the row: of any type, and rows may be without it
+  bool texts = false;     ///< a list of texts will do as well
+
+  /// Whether the column `top` of a file holds it: it is the column, or a path into it, "seller.name".
+  bool is_in(std::string_view top) const;
 };
 
 /// Turns the cells of a row into a record by the column map of the job, or says why it cannot.
@@ -70,6 +74,7 @@ class RecordMapper {
   CorpusRow map(Place place, const nlohmann::json& cells, int64_t number, std::string_view line = {}) const;
 
  private:
+  CorpusRow map_cells(Place place, const nlohmann::json& cells, int64_t number, std::string_view line) const;
   void map_category(const nlohmann::json& cells, Record& record) const;
   void map_document(const nlohmann::json& cells, Record& record) const;
   void map_context(const nlohmann::json& cells, Record& record) const;
@@ -84,6 +89,7 @@ class RecordMapper {
   std::vector<std::string> category_names_;
   std::unordered_set<std::string> categories_;  ///< of the schema
   std::vector<MappedColumn> columns_;
+  bool has_paths_ = false;  ///< a column may be a path into another
 };
 
 /// Reads a line of an OpenAI batch, {"custom_id", "method", "url", "body": {"messages", "max_tokens", …}}.
@@ -108,6 +114,10 @@ const nlohmann::json& list_cell(const nlohmann::json& cells, std::string_view co
 /// Text, or a number as text; anything else, and text that is too long or not UTF-8, is rejected. `what`
 /// begins the reason.
 std::string text_of(const nlohmann::json& value, std::string_view what);
+/// As text_of(); the texts of a list are joined by line breaks.
+std::string joined_text_of(const nlohmann::json& value, std::string_view what);
+/// What a column of one text holds that may be a list: its only entry.
+const nlohmann::json& only_entry(const nlohmann::json& value, std::string_view what);
 /// Text or a number as it stands.
 nlohmann::json id_of(const nlohmann::json& value, std::string_view what);
 bool blank(const std::string& text);

@@ -112,9 +112,10 @@ CalibrateResult calibrate_confidence(const CalibrateSettings& settings) {
   CalibrateResult result;
   result.ran_with = check_run(settings.run);
   const std::vector<GoldAnswer> gold = read_gold(settings.gold_format, settings.gold);
-  const MetricItems joined =
-      join_gold(metric, gold, read_predictions(settings.run),
-                {.no_answer = {}, .skip_missing = true, .unmentioned_absent = settings.unmentioned_absent});
+  const JoinOptions options{
+      .no_answer = {}, .skip_missing = true, .unmentioned_absent = settings.unmentioned_absent};
+  const MetricItems joined = join_gold(metric, gold, read_predictions(settings.run), options);
+  result.notices = join_notices(joined, settings.run, options);
   const JudgedItems judged = judged_items(joined.items, score_items(metric, joined.items, {.resamples = 0}));
   if (judged.values.size() < kFewest)
     refuse("{}: the gold answers judge {} of its values; {} or more are needed", settings.run,

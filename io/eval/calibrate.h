@@ -25,9 +25,10 @@ struct CalibrateResult {
   CalibrationErrors values;
   std::optional<CalibrationErrors> nulls;  ///< nothing: they could not be judged, and keep their confidence
   std::string why_no_nulls;
-  double ran_with = 0;            ///< method.null_bias of the run
-  std::vector<BiasScores> sweep;  ///< attributes only
-  int64_t fixed = 0;              ///< values that do not know their margin, and stay values in the sweep
+  double ran_with = 0;               ///< method.null_bias of the run
+  std::vector<BiasScores> sweep;     ///< attributes only
+  int64_t fixed = 0;                 ///< values that do not know their margin, and stay values in the sweep
+  std::vector<std::string> notices;  ///< of ids that stand several times and of attributes, for the user
 };
 
 /// Fits how the confidence of a run is to be scaled to what is right by gold answers, and computes what other

@@ -1,8 +1,11 @@
 #include "io/files/job_file.h"
 
 #include <algorithm>
+#include <charconv>
 #include <ctime>
 #include <fmt/ranges.h>
+#include <limits>
+#include <map>
 
 #include "core/base/error.h"
 #include "core/methods/method.h"
@@ -28,36 +31,57 @@ void read_chat(YamlMap& map, Job::ModelPart& model) {
            shorten_text(model.chat, 60), suggest_spelling(model.chat, chats));
 }
 
-void read_model(YamlMap map, Job& job, bool files) {
+void read_model(YamlMap map, Job& job, bool files, MistakeList& found) {
   Job::ModelPart& model = job.model;
-  if (const YamlPtr path = map.node("path")) model.path = model_path(*path, map.path("path"));
-  read_keys("model", map, job);
-  read_chat(map, model);
-  map.finish();
-  if (only_on_gpu(model.cpu_dtype))
-    refuse("{}: a CPU does not compute in {}; use f32, int16 or int8", map.where("cpu_dtype"),
-           word_of(model.cpu_dtype));
+  const YamlPtr path = map.node("path");
+  found.attempt([&] {
+    if (path) model.path = model_path(*path, map.path("path"));
+  });
+  read_keys("model", map, job, found);
+  const bool chat_read = found.attempt([&] { read_chat(map, model); });
+  found.attempt([&] { map.finish(); });
+  found.attempt([&] {
+    if (only_on_gpu(model.cpu_dtype))
+      refuse("{}: a CPU does not compute in {}; use f32, int16 or int8", map.where("cpu_dtype"),
+             word_of(model.cpu_dtype));
+  });
   if (!files) return;
-  check_exists(map, "path", model.path, download_advice(map.node("path")->text, Hosted::model));
+  if (path)
+    found.attempt([&] { check_exists(map, "path", model.path, download_advice(path->text, Hosted::model)); });
   if (const YamlPtr adapter = map.node("adapter"))
-    check_exists(map, "adapter", model.adapter, download_advice(adapter->text, Hosted::adapter));
-  if (!model.chat_is_file()) return;
-  check_exists(map, "chat", model.chat);
-  read_chat_file(model.chat);  // so that a mistake in it is found before the model is opened
+    found.attempt([&] {
+      check_exists(map, "adapter", model.adapter, download_advice(adapter->text, Hosted::adapter));
+    });
+  if (!chat_read || !model.chat_is_file()) return;
+  found.attempt([&] {
+    check_exists(map, "chat", model.chat);
+    read_chat_file(model.chat);  // so that a mistake in it is found before the model is opened
+  });
 }
 
-void read_task(YamlMap& map, Job& job) {
-  read_keys("task", map, job);
+void read_examples(YamlMap& map, Job& job, MistakeList& found) {
   YamlMap examples = map.map_or("examples", "path");
-  read_keys("task.examples", examples, job);
+  read_keys("task.examples", examples, job, found);
   if (map.has("examples")) examples.require("path");
-  map.finish();
-  examples.finish();
-  check_scopes("task", map, job);
-  if (map.has("examples")) check_scopes("task.examples", examples, job);
-  if (job.task.kind == TaskKind::extract) needs(map, "schema", "task.kind extract");
-  check_exists(map, "schema", job.task.schema);
-  check_exists(examples, "path", job.task.examples.path);
+  found.attempt([&] { examples.finish(); });
+  if (map.has("examples") && job.task.kind != TaskKind::none)
+    check_scopes("task.examples", examples, job, found);
+  found.attempt([&] { check_exists(examples, "path", job.task.examples.path); });
+}
+
+void read_task(YamlMap& map, Job& job, MistakeList& found) {
+  const size_t before = found.size();
+  read_keys("task", map, job, found);
+  found.attempt([&] { read_examples(map, job, found); });
+  found.attempt([&] { map.finish(); });
+  if (found.size() == before) {
+    check_scopes("task", map, job, found);
+    found.attempt([&] {
+      if (job.task.kind == TaskKind::extract) needs(map, "schema", "task.kind extract");
+    });
+  }
+  if (job.task.kind == TaskKind::extract || job.task.kind == TaskKind::none)
+    found.attempt([&] { check_exists(map, "schema", job.task.schema); });
 }
 
 void check_method_fits(const YamlMap& map, const Job::Method& asked, TaskKind kind) {
@@ -145,18 +169,26 @@ void read_speculate(YamlMap& map, Job::Method& method, bool files) {
         map.where("speculate"));
 }
 
-void read_method(YamlMap map, Job& job, bool files) {
+/// Returns whether the method is known and fits the task, so that other sections can be compared with it.
+bool read_method(YamlMap map, Job& job, bool files, MistakeList& found) {
   Job::Method& method = job.method;
   const TaskKind kind = job.task.kind;
-  read_keys("method", map, job);
-  read_cut_values(map, kind, method.cut_values);
-  read_speculate(map, method, files);
-  map.finish();
-  if (!(method.top_p > 0))
-    refuse("{}: method.top_p must be above 0 and at most 1, not 0", map.where("top_p"));
-  check_method_fits(map, method, kind);
-  check_scopes("method", map, job);
-  if (method.null_bias != 0) check_own_answers(map, "null_bias", method, kind);
+  const size_t before = found.size();
+  read_keys("method", map, job, found);
+  found.attempt([&] { read_speculate(map, method, files); });
+  found.attempt([&] { map.finish(); });
+  found.attempt([&] {
+    if (!(method.top_p > 0))
+      refuse("{}: method.top_p must be above 0 and at most 1, not 0", map.where("top_p"));
+  });
+  if (found.size() != before || kind == TaskKind::none) return false;
+  found.attempt([&] { read_cut_values(map, kind, method.cut_values); });
+  if (!found.attempt([&] { check_method_fits(map, method, kind); })) return false;
+  check_scopes("method", map, job, found);
+  found.attempt([&] {
+    if (method.null_bias != 0) check_own_answers(map, "null_bias", method, kind);
+  });
+  return found.size() == before;
 }
 
 void check_local(YamlMap& map, std::string_view key) {
@@ -168,9 +200,11 @@ void check_local(YamlMap& map, std::string_view key) {
 void read_kv_store(YamlMap& map, Job& job) {
   const Job::Engine::KvStorePart& store = job.engine.kv_store;
   YamlMap own = map.map_or("kv_store", "path");
-  read_keys("engine.kv_store", own, job);
+  MistakeList found;
+  read_keys("engine.kv_store", own, job, found);
   if (map.has("kv_store")) own.require("path");
-  own.finish();
+  found.attempt([&] { own.finish(); });
+  found.finish();
   if (store.bits != 8 && store.bits != 16)
     refuse("{}: engine.kv_store.bits must be 8, or 16 for keys and values as they are computed; got {}",
            own.where("bits"), store.bits);
@@ -187,13 +221,15 @@ void read_kv_store(YamlMap& map, Job& job) {
   check_local(own, "path");
 }
 
-void read_engine(YamlMap map, Job& job) {
-  std::string device = device_text(job.engine.device);
-  map.text("device", device);
-  read_keys("engine", map, job);
-  read_kv_store(map, job);
-  map.finish();
-  job.engine.device = parse_device(device, map.where("device") + ": engine.device");
+void read_engine(YamlMap map, Job& job, MistakeList& found) {
+  found.attempt([&] {
+    std::string device = device_text(job.engine.device);
+    map.text("device", device);
+    job.engine.device = parse_device(device, map.where("device") + ": engine.device");
+  });
+  read_keys("engine", map, job, found);
+  found.attempt([&] { read_kv_store(map, job); });
+  found.attempt([&] { map.finish(); });
 }
 
 void check_confidence(YamlMap& map, Job& job, bool files) {
@@ -208,22 +244,32 @@ void check_confidence(YamlMap& map, Job& job, bool files) {
   read_confidence_file(output.calibration);  // so that a mistake in it is found before the model is opened
 }
 
-void read_output(YamlMap map, Job& job, bool files) {
+/// `method_fits`: the task and the method are known.
+void read_output(YamlMap map, Job& job, bool files, bool method_fits, MistakeList& found) {
   Job::Output& output = job.output;
-  if (const YamlPtr path = map.node("path")) read_output_path(*path, job.file, std::time(nullptr), output);
-  read_keys("output", map, job);
-  map.finish();
+  const size_t before = found.size();
+  found.attempt([&] {
+    if (const YamlPtr path = map.node("path")) read_output_path(*path, job.file, std::time(nullptr), output);
+  });
+  read_keys("output", map, job, found);
+  found.attempt([&] { map.finish(); });
   if (const YamlPtr reuse = map.node("reuse"); reuse && reuse->text.starts_with("latest:")) {
     YamlNode place = *reuse;
     place.text.erase(0, std::string_view("latest:").size());
     output.reuse = "latest:" + yaml_path(place, "output.reuse");
   }
-  if (is_uri(output.path)) parse_store_uri(output.path, map.where("path") + ": output.path: ");
-  if (output.format == OutputFormat::openai_batch && job.task.kind != TaskKind::chat)
-    refuse("{}: output.format openai-batch works only with task.kind chat; use jsonl, parquet or arrow",
-           map.where("format"));
-  check_scopes("output", map, job);
-  check_confidence(map, job, files);
+  found.attempt([&] {
+    if (is_uri(output.path)) parse_store_uri(output.path, map.where("path") + ": output.path: ");
+  });
+  found.attempt([&] { check_store_apart(job); });
+  if (found.size() != before || job.task.kind == TaskKind::none) return;
+  found.attempt([&] {
+    if (output.format == OutputFormat::openai_batch && job.task.kind != TaskKind::chat)
+      refuse("{}: output.format openai-batch works only with task.kind chat; use jsonl, parquet or arrow",
+             map.where("format"));
+  });
+  check_scopes("output", map, job, found);
+  if (method_fits) found.attempt([&] { check_confidence(map, job, files); });
 }
 
 YamlPtr read_job_yaml(const std::string& path) {
@@ -253,6 +299,41 @@ YamlPtr changed(YamlPtr root, const std::vector<JobChange>& changes) {
   return root;
 }
 
+/// What the task section and the method, both known, mean together.
+void check_task_fits(const YamlMap& task, const Job& job, MistakeList& found) {
+  if (!job.task.examples.path.empty())
+    if (const std::string trouble = examples_trouble(job.method); !trouble.empty())
+      found.add(fmt::format("{}: {}", task.where("examples"), trouble));
+  if (const std::string trouble = list_trouble(job); !trouble.empty())
+    found.add(fmt::format("{}: {}", task.where("list_attributes"), trouble));
+}
+
+/// Documents of methods that ask about them one by one.
+void check_one_by_one(const Job& job) {
+  if (!find_method(job.method.name).wording.one_by_one) return;
+  if (job.input.documents.empty())
+    refuse(
+        "{}: method.name {} asks about several documents one by one; set input.documents to the column "
+        "with their list",
+        job.file, job.method.name);
+  if (job.input.too_long != TooLong::refuse)
+    refuse("{}: input.too_long: documents of method {} cannot be {}; leave it out", job.file, job.method.name,
+           job.input.too_long == TooLong::split ? "split" : "truncated");
+}
+
+/// Puts messages about a file in the order of its lines; others, such as those of options, follow.
+void sort_by_line(const std::string& path, std::vector<std::string>& messages) {
+  const auto line_of = [&](const std::string& message) {
+    int line = std::numeric_limits<int>::max();
+    if (message.starts_with(path + ":")) {
+      const char* begin = message.data() + path.size() + 1;
+      std::from_chars(begin, message.data() + message.size(), line);
+    }
+    return line;
+  };
+  std::ranges::stable_sort(messages, {}, line_of);
+}
+
 }  // namespace
 
 std::vector<JobChange> set_options(const std::vector<std::string>& overrides) {
@@ -269,37 +350,37 @@ Job read_job(const std::string& path, const std::vector<std::string>& overrides,
 Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>& changes, bool files) {
   Job job;
   job.file = path;
+  MistakeList found;
   YamlMap map(changed(std::move(root), changes), "");
-  YamlMap model = map.map("model"), input = map.map("input"), task = map.map("task"),
-          method = map.map("method"), engine = map.map("engine"), output = map.map("output"),
-          cost = map.map("cost"), estimate = map.map("estimate");
-  for (std::string_view section : {"model", "input", "task", "output"}) map.require(section);
-  map.finish();
-  read_task(task, job);
-  read_method(std::move(method), job, files);
-  if (!job.task.examples.path.empty())
-    if (const std::string trouble = examples_trouble(job.method); !trouble.empty())
-      refuse("{}: {}", task.where("examples"), trouble);
-  if (const std::string trouble = list_trouble(job); !trouble.empty())
-    refuse("{}: {}", task.where("list_attributes"), trouble);
-  read_engine(std::move(engine), job);
-  read_output(std::move(output), job, files);
-  check_store_apart(job);
-  read_keys("cost", cost, job);
-  cost.finish();
-  read_estimate_section(std::move(estimate));
-  read_input(std::move(input), job, files);
-  read_model(std::move(model), job, files);
-  if (find_method(job.method.name).wording.one_by_one) {
-    if (job.input.documents.empty())
-      refuse(
-          "{}: method.name {} asks about several documents one by one; set input.documents to the column "
-          "with their list",
-          job.file, job.method.name);
-    if (job.input.too_long != TooLong::refuse)
-      refuse("{}: input.too_long: documents of method {} cannot be {}; leave it out", job.file,
-             job.method.name, job.input.too_long == TooLong::split ? "split" : "truncated");
+  std::map<std::string_view, YamlMap> sections;
+  for (const std::string_view name :
+       {"model", "input", "task", "method", "engine", "output", "cost", "estimate"})
+    found.attempt([&] { sections.emplace(name, map.map(name)); });
+  for (const std::string_view name : {"model", "input", "task", "output"}) {
+    map.require(name);
+    if (!map.has(name)) sections.erase(name);  // it is missing, and its keys are not so too
   }
+  found.attempt([&] { map.finish(); });
+  const auto read = [&](std::string_view name, const auto& use) {
+    if (const auto section = sections.find(name); section != sections.end()) use(section->second);
+  };
+  bool method_fits = false;
+  read("task", [&](YamlMap& task) { read_task(task, job, found); });
+  follow_task(job);
+  read("method", [&](YamlMap& method) { method_fits = read_method(method, job, files, found); });
+  if (method_fits) read("task", [&](YamlMap& task) { check_task_fits(task, job, found); });
+  read("engine", [&](YamlMap& engine) { read_engine(engine, job, found); });
+  read("output", [&](YamlMap& output) { read_output(output, job, files, method_fits, found); });
+  read("cost", [&](YamlMap& cost) {
+    read_keys("cost", cost, job, found);
+    found.attempt([&] { cost.finish(); });
+  });
+  read("estimate", [&](YamlMap& estimate) { found.attempt([&] { read_estimate_section(estimate); }); });
+  read("input", [&](YamlMap& input) { read_input(input, job, files, found); });
+  read("model", [&](YamlMap& model) { read_model(model, job, files, found); });
+  if (found.empty()) found.attempt([&] { check_one_by_one(job); });
+  sort_by_line(path, found.all());
+  found.finish();
   if (files) add_examples(job);
   return job;
 }

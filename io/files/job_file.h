@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/mistake_list.h"
 #include "core/job/job.h"
 #include "core/task/schema.h"
 #include "core/tokenizer/chat_template.h"
@@ -20,9 +21,9 @@ struct JobChange {
 std::vector<JobChange> set_options(const std::vector<std::string>& overrides);
 
 /// Reads a job file (paths in it are relative to its folder), applies `key.path=value` overrides and checks
-/// it: an unknown key, a wrong type, a value out of range or a missing file is an error with file, line and
-/// the nearest valid key. Without `files` the model and the corpus may be missing, and few-shot examples are
-/// not read.
+/// it: unknown keys, wrong types, values out of range and missing files are errors with file, line and the
+/// nearest valid key, all that can be found in one go. Without `files` the model and the corpus may be
+/// missing, and few-shot examples are not read.
 Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files = true);
 /// Reads a job from its parsed file.
 Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>& changes, bool files);
@@ -32,8 +33,9 @@ EstimateWishes read_job_estimate(const std::string& path, const std::vector<std:
 
 // Parts of the reading.
 
-/// Reads the input section of a job whose task is known. Without `files` the corpus may be missing.
-void read_input(YamlMap map, Job& job, bool files);  // job_input.cc
+/// Reads the input section of a job; what needs the task is checked only where it is known. Without `files`
+/// the corpus may be missing.
+void read_input(YamlMap map, Job& job, bool files, MistakeList& found);  // job_input.cc
 
 /// Ends the instruction with the examples that the input section asks for, as they would stand in the prompt.
 void add_examples(Job& job);

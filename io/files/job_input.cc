@@ -81,40 +81,62 @@ void check_questions(const YamlMap& map, const Job::Input& input) {
   if (!map.has("question") && input.questions.empty()) needs(map, "questions", "task.kind ask");
 }
 
+/// What the keys of the section mean together, and for the task.
+void check_columns(const YamlMap& map, Job& job, bool files, MistakeList& found) {
+  Job::Input& input = job.input;
+  const TaskKind kind = job.task.kind;
+  const bool fits = found.attempt([&] {
+    if (kind != TaskKind::chat && input.format == kBatchFormat)
+      refuse("{}: input.format {} works only with task.kind chat", map.where("format"), kBatchFormat);
+    if (kind == TaskKind::chat) read_requests(map, input);
+    read_dataset(map, input, kind, files);
+  });
+  if (!fits) return;
+  check_scopes("input", map, job, found);
+  found.attempt([&] { check_keep(map, input.keep); });
+  found.attempt([&] {
+    if (kind == TaskKind::extract && input.document.empty()) needs(map, "document", "task.kind extract");
+    if (kind == TaskKind::ask) check_questions(map, input);
+  });
+  found.attempt([&] {
+    if (input.duplicate_ids == DuplicateIds::refuse && input.id.empty())
+      needs(map, "id", "input.duplicate_ids refuse");
+  });
+}
+
 }  // namespace
 
 void needs(const YamlMap& map, std::string_view key, std::string_view what) {
   if (!map.has(key)) refuse("{}: {} needs the key \"{}\"", map.where(key), what, map.path(key));
 }
 
-void read_input(YamlMap map, Job& job, bool files) {
+void read_input(YamlMap map, Job& job, bool files, MistakeList& found) {
   Job::Input& input = job.input;
-  const TaskKind kind = job.task.kind;
-  map.text("path", input.path);
-  if (input.path != "-") map.file_path("path", input.path);
-  read_keys("input", map, job);
-  map.finish();
+  const size_t before = found.size();
+  found.attempt([&] {
+    map.text("path", input.path);
+    if (input.path != "-") map.file_path("path", input.path);
+  });
+  read_keys("input", map, job, found);
+  found.attempt([&] { map.finish(); });
   for (const JobKey& key : job_keys())
     if (key.section() == "input")
       input.places[key.path] = fmt::format("{}: {}", map.where(key.name()), key.path);
-  if (kind != TaskKind::chat && input.format == kBatchFormat)
-    refuse("{}: input.format {} works only with task.kind chat", map.where("format"), kBatchFormat);
-  read_dataset(map, input, kind, files);
-  check_scopes("input", map, job);
-  check_keep(map, input.keep);
-  if (!input.locale.empty() && !find_locale(input.locale))
-    refuse("{}: the locale \"{}\" is not known; give {}", input.places["input.locale"],
-           shorten_text(input.locale, 60), known_locales());
-  if (kind == TaskKind::chat) read_requests(map, input);
-  if (kind == TaskKind::extract && input.document.empty()) needs(map, "document", "task.kind extract");
-  if (kind == TaskKind::ask) check_questions(map, input);
-  if (input.duplicate_ids == DuplicateIds::refuse && input.id.empty())
-    needs(map, "id", "input.duplicate_ids refuse");
-  if (!files) return;
-  if (input.path != "-" && !is_uri(input.path) && !has_wildcard(input.path) &&
-      !find_dataset_format(input.format))
-    check_exists(map, "path", input.path, corpus_advice(map.node("path")->text, input.path));
-  list_corpus(input, map.where("path") + ": input.path: ");
+  found.attempt([&] {
+    if (!input.locale.empty() && !find_locale(input.locale))
+      refuse("{}: the locale \"{}\" is not known; give {}", input.places["input.locale"],
+             shorten_text(input.locale, 60), known_locales());
+  });
+  const bool sound = found.size() == before;
+  if (sound && job.task.kind != TaskKind::none) check_columns(map, job, files, found);
+  if (!files || !map.has("path") || input.path.empty()) return;
+  found.attempt([&] {
+    if (input.path != "-" && !is_uri(input.path) && !has_wildcard(input.path) &&
+        !find_dataset_format(input.format))
+      check_exists(map, "path", input.path, corpus_advice(map.node("path")->text, input.path));
+    // What the files of a folder are goes by the format.
+    if (found.size() == before) list_corpus(input, map.where("path") + ": input.path: ");
+  });
 }
 
 void add_examples(Job& job) {

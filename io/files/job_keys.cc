@@ -107,21 +107,22 @@ const JobKey* find_job_key(std::string_view path) {
   return found == job_keys().end() ? nullptr : &*found;
 }
 
-void read_keys(std::string_view section, YamlMap& map, Job& job) {
+void read_keys(std::string_view section, YamlMap& map, Job& job, MistakeList& found) {
   for (const JobKey& key : job_keys()) {
     if (key.section() != section) continue;
-    if (!key.takes.own_reader) read_one(key, map, job);
+    if (!key.takes.own_reader) found.attempt([&] { read_one(key, map, job); });
     if (key.takes.required) map.require(key.name());
   }
 }
 
-void check_scopes(std::string_view section, const YamlMap& map, const Job& job) {
+void check_scopes(std::string_view section, const YamlMap& map, const Job& job, MistakeList& found) {
   for (const JobKey& key : job_keys()) {
     if (key.section() != section || !map.has(key.name())) continue;
-    for (const Scope& scope : key.scopes)
-      if (!scope.holds(job))
-        refuse("{}: {} works only with {}; remove it", map.where(key.name()), map.path(key.name()),
-               scope.text);
+    const auto broken =
+        std::ranges::find_if(key.scopes, [&](const Scope& scope) { return !scope.holds(job); });
+    if (broken != key.scopes.end())
+      found.add(fmt::format("{}: {} works only with {}; remove it", map.where(key.name()),
+                            map.path(key.name()), broken->text));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/mistake_list.h"
 #include "core/job/job.h"
 #include "io/base/yaml_reader.h"
 
@@ -79,10 +80,13 @@ std::span<const JobKey> job_keys();  // job_table.cc
 /// Null where there is none; `path` is "method.documents".
 const JobKey* find_job_key(std::string_view path);
 
+/// Gives a job whose task is known the defaults of the task: its method and the format of its corpus.
+void follow_task(Job& job);  // job_table.cc
+
 /// Reads the keys of a section into a job, but for those with an own reader, and requires the required ones.
-void read_keys(std::string_view section, YamlMap& map, Job& job);
-/// Refuses keys that were given and mean nothing in this job.
-void check_scopes(std::string_view section, const YamlMap& map, const Job& job);
+void read_keys(std::string_view section, YamlMap& map, Job& job, MistakeList& found);
+/// Finds keys that were given and mean nothing in this job.
+void check_scopes(std::string_view section, const YamlMap& map, const Job& job, MistakeList& found);
 
 /// {section: {key: value}} of the keys that decide at least as much.
 nlohmann::ordered_json job_settings(const Job& job, Decides least);

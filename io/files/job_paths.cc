@@ -63,7 +63,7 @@ void check_exists(const YamlMap& map, std::string_view key, const std::string& p
 
 void check_store_apart(const Job& job) {
   const std::string &store = job.engine.kv_store.path, &out = job.output.path;
-  if (store.empty() || is_uri(out)) return;
+  if (store.empty() || out.empty() || is_uri(out)) return;
   const auto is_inside = [](const std::string& path, const std::string& folder) {
     return (path + "/").starts_with(folder + (folder.ends_with('/') ? "" : "/"));
   };

@@ -406,6 +406,12 @@ void add_estimate_keys(Keys& keys) {
 
 }  // namespace
 
+void follow_task(Job& job) {
+  if (job.task.kind == TaskKind::none) return;
+  job.method.name = method_names(job.task.kind).front();
+  if (job.task.kind == TaskKind::chat) job.input.format = "openai-batch";
+}
+
 std::span<const JobKey> job_keys() {
   static const Keys keys = [] {
     Keys all;

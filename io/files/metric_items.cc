@@ -1,12 +1,15 @@
 #include "io/files/metric_items.h"
 
 #include <algorithm>
+#include <fmt/ranges.h>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "core/base/error.h"
 #include "core/metrics/judge.h"
 #include "core/metrics/python_text.h"
+#include "core/text/spelling.h"
 #include "core/text/utf8.h"
 #include "io/base/json_file.h"
 #include "io/base/mapped_file.h"
@@ -123,8 +126,22 @@ std::optional<double> number_of(const std::unordered_map<std::string, json>& num
   return number->get<double>();
 }
 
-void add_attributes(const json& extra, const std::string& id, const json* row, const Answers& answers,
+/// A row or a gold answer among those that share its id.
+struct Numbered {
+  std::string id;
+  int64_t number = 0;  ///< from 0
+
+  std::string key() const { return row_key(id, number); }
+  std::string shown() const { return number == 0 ? id : fmt::format("{} ({})", id, number + 1); }
+};
+
+void add_attributes(const json& extra, const Numbered& document, const json* row, const Answers& answers,
                     const JoinOptions& options, MetricItems& joined) {
+  const std::string id = document.shown(), key = document.key();
+  std::string category = text_of(extra, "category");
+  if (const auto own = answers.predictions().categories.find(key);
+      category.empty() && own != answers.predictions().categories.end())
+    category = own->second;
   json gold = extra.at("gold");
   const json wrong = extra.value("wrong", json::object());
   if (options.unmentioned_absent && row != nullptr)
@@ -134,11 +151,11 @@ void add_attributes(const json& extra, const std::string& id, const json* row, c
     MetricItem item;
     item.id = fmt::format("{}/{}", id, attribute);
     item.unit = id;
-    item.category = text_of(extra, "category");
+    item.category = category;
     item.attribute = attribute;
     if (row != nullptr && row->contains(attribute)) item.prediction = answers.texts((*row)[attribute]);
-    item.confidence = number_of(answers.predictions().confidence, id, attribute);
-    item.null_margin = number_of(answers.predictions().null_margins, id, attribute);
+    item.confidence = number_of(answers.predictions().confidence, key, attribute);
+    item.null_margin = number_of(answers.predictions().null_margins, key, attribute);
     return item;
   };
   for (const auto& [attribute, values] : gold.items()) {
@@ -187,7 +204,111 @@ void find_unknown(const Predictions& predictions, const Known& known, const std:
            shown(predictions.ids.front()), shown(example));
 }
 
+struct PairedAnswer {
+  const GoldAnswer* gold;
+  int64_t number;  ///< which of the rows with this id
+};
+
+bool same_answer(const GoldAnswer& a, const GoldAnswer& b) {
+  return a.references == b.references && a.option == b.option && a.extra == b.extra;
+}
+
+/// Which of the rows with an id belongs to which of its gold answers. As many rows as answers come from one
+/// corpus, whose order both have. Otherwise one answer counts, for the first row.
+std::vector<PairedAnswer> paired_answers(const std::vector<const GoldAnswer*>& gold, const std::string& id,
+                                         const Predictions& predictions, MetricItems& joined) {
+  const int64_t rows = rows_of(predictions, id);
+  std::vector<PairedAnswer> pairs;
+  if (gold.size() > 1 && (rows == std::ssize(gold) || rows == 0)) {
+    if (rows > 0) joined.paired.push_back(id);
+    for (const GoldAnswer* answer : gold) pairs.push_back({answer, std::ssize(pairs)});
+    return pairs;
+  }
+  if (!std::ranges::all_of(gold, [&](const GoldAnswer* one) { return same_answer(*one, *gold.front()); })) {
+    joined.ambiguous.push_back(id);
+    return pairs;
+  }
+  if (rows > 1) {
+    joined.repeated.push_back(id);
+    joined.repeated_rows += rows - 1;
+  }
+  pairs.push_back({gold.front(), 0});
+  return pairs;
+}
+
+/// Attributes by name, of the gold answers and of the rows that they judge.
+class AttributeNames {
+ public:
+  void add(const json& extra, const json& row) {
+    for (const char* key : {"gold", "wrong"})
+      if (const auto named = extra.find(key); named != extra.end())
+        for (const auto& [name, values] : named->items()) gold_.insert(name);
+    for (const auto& [name, value] : row.items()) rows_.insert(name);
+  }
+
+  /// `all`: attributes of all rows.
+  void compare(const std::set<std::string>& all, MetricItems& joined) const {
+    std::ranges::set_difference(rows_, gold_, std::back_inserter(joined.unnamed_attributes));
+    std::vector<std::string> unknown;
+    std::ranges::set_difference(gold_, all, std::back_inserter(unknown));
+    const std::vector<std::string> others(all.begin(), all.end());
+    for (const std::string& name : unknown) {
+      // An attribute that the gold does not name is the likelier meaning.
+      std::string meant = nearest_spelling(name, joined.unnamed_attributes);
+      if (meant.empty()) meant = nearest_spelling(name, others);
+      joined.unknown_attributes.push_back(
+          shown(name) + (meant.empty() ? "" : fmt::format(" (did you mean {}?)", shown(meant))));
+    }
+  }
+
+ private:
+  std::set<std::string> gold_, rows_;
+};
+
+/// The first few of what is shown already.
+std::string list_some(const std::vector<std::string>& texts) {
+  constexpr size_t kShown = 5;
+  std::string list = fmt::format(
+      "{}", fmt::join(texts.begin(), texts.begin() + std::min<ptrdiff_t>(std::ssize(texts), kShown), ", "));
+  if (texts.size() > kShown) list += fmt::format(" and {} more", texts.size() - kShown);
+  return list;
+}
+
 }  // namespace
+
+std::string name_some(const std::string& what, const std::vector<std::string>& names) {
+  std::vector<std::string> texts;
+  for (const std::string& name : names) texts.push_back(shown(name));
+  return fmt::format("{} {}: {}", names.size(), what, list_some(texts));
+}
+
+std::vector<std::string> join_notices(const MetricItems& joined, const std::string& path,
+                                      const JoinOptions& options) {
+  std::vector<std::string> notices;
+  const auto add = [&](const std::string& text) { notices.push_back(fmt::format("{}: {}", path, text)); };
+  const auto of = [](const std::vector<std::string>& names, const char* noun, const char* rest) {
+    return plural(noun, std::ssize(names)) + rest;
+  };
+  if (!joined.repeated.empty())
+    add(fmt::format("{} with the id of an earlier row, left out ({})", counted(joined.repeated_rows, "row"),
+                    name_some(of(joined.repeated, "id", ""), joined.repeated)));
+  if (!joined.paired.empty())
+    add(name_some(of(joined.paired, "id", " of several rows, compared in the order of the rows"),
+                  joined.paired));
+  if (!joined.ambiguous.empty())
+    add(name_some(of(joined.ambiguous, "id", " with several gold answers that differ, left out"),
+                  joined.ambiguous));
+  if (!joined.unknown_attributes.empty())
+    add(fmt::format("{} of the gold that no row has, counted as null: {}",
+                    counted(std::ssize(joined.unknown_attributes), "attribute"),
+                    list_some(joined.unknown_attributes)));
+  if (!joined.unnamed_attributes.empty())
+    add(name_some(of(joined.unnamed_attributes, "attribute",
+                     options.unmentioned_absent ? " of the rows that the gold never names, counted as absent"
+                                                : " of the rows that the gold never names, not scored"),
+                  joined.unnamed_attributes));
+  return notices;
+}
 
 void check_gold(const Metric& metric, const std::vector<GoldAnswer>& gold) {
   if (gold.empty()) refuse("the gold file has no answers; give one that has");
@@ -207,21 +328,33 @@ MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
   check_kinds(metric, gold, predictions);
   Answers answers(predictions, options);
   MetricItems joined;
-  std::unordered_map<std::string, const GoldAnswer*> known;
+  AttributeNames names;
+  std::unordered_map<std::string, std::vector<const GoldAnswer*>> known;
+  for (const GoldAnswer& one : gold) known[id_text(one.id)].push_back(&one);
   for (const GoldAnswer& one : gold) {
     const std::string id = id_text(one.id);
-    if (const auto [first, added] = known.try_emplace(id, &one); !added)
-      refuse("{}: the id {} already stands at {}; remove one of the two", one.place, shown(id),
-             first->second->place);
-    const json* row = answers.find(id);
-    if (row == nullptr) joined.missing.push_back(id);
-    if (row == nullptr && options.skip_missing) continue;
-    if (predictions.documents && is_document(one))
-      add_attributes(one.extra, id, row, answers, options, joined);
-    else
-      joined.items.push_back(question_item(one, id, row, answers));
+    const std::vector<const GoldAnswer*>& all = known[id];
+    if (all.front() != &one) continue;
+    for (const auto& [answer, number] : paired_answers(all, id, predictions, joined)) {
+      const Numbered numbered{id, number};
+      const json* row = answers.find(numbered.key());
+      if (row == nullptr) joined.missing.push_back(numbered.shown());
+      if (row == nullptr && options.skip_missing) continue;
+      if (predictions.documents && is_document(*answer)) {
+        if (row != nullptr) names.add(answer->extra, *row);
+        add_attributes(answer->extra, numbered, row, answers, options, joined);
+      } else {
+        joined.items.push_back(question_item(*answer, numbered.shown(), row, answers));
+      }
+    }
   }
   find_unknown(predictions, known, id_text(gold.front().id), joined);
+  names.compare(predictions.attributes, joined);
+  if (joined.items.empty() && !joined.ambiguous.empty()) {
+    const std::vector<const GoldAnswer*>& all = known[joined.ambiguous.front()];
+    refuse("{}: the id {} already stands at {} with another answer; remove one of the two", all[1]->place,
+           shown(joined.ambiguous.front()), all[0]->place);
+  }
   if (joined.items.empty() && !joined.unjudged.empty())
     refuse(
         "{}: nothing to score: the gold file says of no value here whether it is right; review values of "
@@ -245,18 +378,22 @@ MetricItems join_runs(const Predictions& first, const Predictions& second, const
       item.references.push_back(std::move(texts));
     if (prediction != nullptr) item.prediction = answers.texts(*prediction);
   };
-  for (const std::string& id : first.ids) {
-    const json *reference = wanted.find(id), *row = answers.find(id);
+  const auto add_row = [&](const Numbered& numbered) {
+    const json *reference = wanted.find(numbered.key()), *row = answers.find(numbered.key());
+    const std::string id = numbered.shown();
     if (row == nullptr) joined.missing.push_back(id);
-    if (row == nullptr && options.skip_missing) continue;
-    if (!first.documents) {
-      add(id, "", reference->at("answer"), row == nullptr ? nullptr : &row->at("answer"));
-      continue;
-    }
+    if (row == nullptr && options.skip_missing) return;
+    if (!first.documents)
+      return add(id, "", reference->at("answer"), row == nullptr ? nullptr : &row->at("answer"));
     for (const auto& [attribute, value] : reference->items()) {
       const bool there = row != nullptr && row->contains(attribute);
       add(id, attribute, value, there ? &(*row)[attribute] : nullptr);
     }
+  };
+  for (const std::string& id : first.ids) {
+    const int64_t rows = rows_of(first, id);
+    if (rows > 1) joined.paired.push_back(id);
+    for (int64_t number = 0; number < rows; ++number) add_row({id, number});
   }
   find_unknown(second, first.by_id, first.ids.front(), joined);
   return joined;

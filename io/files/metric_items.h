@@ -15,6 +15,14 @@ struct MetricItems {
   std::vector<std::string> unknown;  ///< ids of predictions that have no gold answer
   /// Attributes of which only a wrong value is known, and another one or none was predicted: left out.
   std::vector<std::string> unjudged = {};
+  std::vector<std::string> repeated = {};   ///< ids of rows that another row has and the gold says once
+  std::vector<std::string> paired = {};     ///< ids that as many rows as gold answers have, joined in order
+  std::vector<std::string> ambiguous = {};  ///< ids with gold answers that differ, not as many as rows
+  /// Attributes that the gold names and no row has, each with the one that is nearest to it.
+  std::vector<std::string> unknown_attributes = {};
+  std::vector<std::string> unnamed_attributes = {};  ///< attributes of rows that the gold never names
+
+  int64_t repeated_rows = 0;  ///< rows left out for their id
 };
 
 struct JoinOptions {
@@ -31,7 +39,15 @@ void check_gold(const Metric& metric, const std::vector<GoldAnswer>& gold);
 MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
                       const Predictions& predictions, const JoinOptions& options = {});
 
-/// Two runs, the first in the place of the gold answers.
+/// What a user should know of ids that stand several times and of attributes that only one side names, each a
+/// sentence. `path`: of the predictions.
+std::vector<std::string> join_notices(const MetricItems& joined, const std::string& path,
+                                      const JoinOptions& options);
+
+/// "2 WHAT: \"a\", \"b\"", the first few by name.
+std::string name_some(const std::string& what, const std::vector<std::string>& names);
+
+/// Two runs, the first in the place of the gold answers; rows that share an id are joined in order.
 MetricItems join_runs(const Predictions& first, const Predictions& second, const JoinOptions& options = {});
 
 /// The judgements of a file of JSON lines: {"id", "judgements": {attribute: word}}, or {"id", "reply"} with

@@ -69,6 +69,10 @@ class PredictionReader {
     // Attributes are columns of their own, and "answer" may be one of them.
     const bool documents =
         (!has("answer") && !has("answers")) || (has("category") && file_has(file, "notes"));
+    for (const std::string& name : columns)
+      if (documents && name != "id" && name != "category" &&
+          std::ranges::find(kNumbers, name) == std::end(kNumbers))
+        predictions_.attributes.insert(name);
     file.select(columns);
     std::vector<json> rows;
     while (const auto batch = file.next()) {
@@ -136,7 +140,9 @@ class PredictionReader {
       json values = json::object();
       for (const auto& [name, value] : row.items())
         if (name != "id" && name != "category" && kept.contains(name)) values[name] = value;
-      json document{{"id", row.value("id", json())}, {"values", std::move(values)}};
+      json document{{"id", row.value("id", json())},
+                    {"category", row.value("category", json())},
+                    {"values", std::move(values)}};
       for (const char* key : kNumbers)
         if (row.contains(key) && is_about(key, row[key])) document[key] = std::move(row[key]);
       add_row(document);
@@ -149,13 +155,16 @@ class PredictionReader {
     if (id.empty()) refuse("{}: the row has no \"id\"; {}", place_, kForms);
     if (const auto values = row.find("values"); values != row.end()) {
       if (!values->is_object()) refuse("{}: \"values\" must be an object of attributes", place_);
-      add(id, *values, true);
+      const std::string key = add(id, *values, true);
+      for (const auto& [name, value] : values->items()) predictions_.attributes.insert(name);
+      if (const auto category = row.find("category"); category != row.end() && category->is_string())
+        predictions_.categories.emplace(key, valid_utf8(category->get_ref<const std::string&>()));
       if (const auto notes = row.find("notes"); notes != row.end() && notes->is_object())
-        for (const auto& [name, note] : notes->items()) predictions_.noted[id].push_back(name);
-      add_numbers(row, id, kNumbers[0], predictions_.confidence);
-      if (const auto numbers = predictions_.confidence.find(id); numbers != predictions_.confidence.end())
+        for (const auto& [name, note] : notes->items()) predictions_.noted[key].push_back(name);
+      add_numbers(row, key, kNumbers[0], predictions_.confidence);
+      if (const auto numbers = predictions_.confidence.find(key); numbers != predictions_.confidence.end())
         for (const auto& [name, number] : numbers->second.items()) check_share(number);
-      add_numbers(row, id, kNumbers[1], predictions_.null_margins);
+      add_numbers(row, key, kNumbers[1], predictions_.null_margins);
     } else if (const auto answers = row.find("answers"); answers != row.end()) {
       if (!answers->is_array()) refuse("{}: \"answers\" must be a list of {{\"id\", \"answer\"}}", place_);
       for (size_t i = 0; i < answers->size(); ++i) {
@@ -174,16 +183,16 @@ class PredictionReader {
     }
   }
 
-  /// What the row says of its attributes under `key`.
-  void add_numbers(const json& row, const std::string& id, const char* key,
+  /// What the row says of its attributes under `what`.
+  void add_numbers(const json& row, const std::string& key, const char* what,
                    std::unordered_map<std::string, json>& numbers) const {
-    const auto given = row.find(key);
+    const auto given = row.find(what);
     if (given == row.end() || given->is_null()) return;
-    if (!given->is_object()) refuse("{}: \"{}\" must be an object {{attribute: number}}", place_, key);
+    if (!given->is_object()) refuse("{}: \"{}\" must be an object {{attribute: number}}", place_, what);
     for (const auto& [name, number] : given->items())
       if (!number.is_null() && !number.is_number())
-        refuse("{}: \"{}\" of {} is not a number", place_, key, shown(name));
-    numbers.emplace(id, *given);
+        refuse("{}: \"{}\" of {} is not a number", place_, what, shown(name));
+    numbers.emplace(key, *given);
   }
 
   void check_share(const json& confidence) const {
@@ -212,7 +221,8 @@ class PredictionReader {
     return key == "answer" || key == "option" || key == "yesno" || key == "followup" || key == "confidence";
   }
 
-  void add(const std::string& id, json prediction, bool document) {
+  /// Returns the key under which the row is kept.
+  std::string add(const std::string& id, json prediction, bool document) {
     if (!predictions_.ids.empty() && document != predictions_.documents)
       refuse("{}: the file mixes rows of an extract job with answers to questions", place_);
     predictions_.documents = document;
@@ -222,9 +232,15 @@ class PredictionReader {
       for (auto key = prediction.begin(); key != prediction.end();)
         key = is_kept(key.key()) ? std::next(key) : prediction.erase(key);
     }
-    if (!predictions_.by_id.emplace(id, std::move(prediction)).second)
-      refuse("{}: {} is answered twice; keep one answer", place_, shown(id));
+    if (predictions_.by_id.contains(id)) {
+      int64_t& rows = predictions_.repeated.try_emplace(id, 1).first->second;
+      std::string key = row_key(id, rows++);
+      predictions_.by_id.emplace(key, std::move(prediction));
+      return key;
+    }
+    predictions_.by_id.emplace(id, std::move(prediction));
     predictions_.ids.push_back(id);
+    return id;
   }
 
   Predictions predictions_;
@@ -262,6 +278,17 @@ Predictions read_predictions(const std::string& path) {
     format == CorpusFormat::table ? reader.read_table(file) : reader.read_lines(file);
   }
   return std::move(reader).take();
+}
+
+std::string row_key(const std::string& id, int64_t number) {
+  // A control character, which ids do not hold.
+  return number == 0 ? id : fmt::format("{}\x1e{}", id, number + 1);
+}
+
+int64_t rows_of(const Predictions& predictions, const std::string& id) {
+  if (!predictions.by_id.contains(id)) return 0;
+  const auto repeated = predictions.repeated.find(id);
+  return repeated == predictions.repeated.end() ? 1 : repeated->second;
 }
 
 std::vector<std::string> answer_texts(const json& answer) {

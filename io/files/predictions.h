@@ -1,5 +1,6 @@
 #pragma once
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -13,7 +14,12 @@ struct Predictions {
   /// Question → {"answer", "option", "yesno", "followup"}, `option` only for a choice, the last two only
   /// where QuAC's form says them; document → {attribute: value}.
   std::unordered_map<std::string, nlohmann::json> by_id;
-  std::vector<std::string> ids;  ///< in file order
+  std::vector<std::string> ids;  ///< in file order, each once
+  /// Id → how many rows have it, where several do: corpora may repeat ids. The maps by id have the second
+  /// one under row_key(id, 1), and so on.
+  std::unordered_map<std::string, int64_t> repeated;
+  std::unordered_map<std::string, std::string> categories;  ///< document → its row's category
+  std::set<std::string> attributes;  ///< that rows have; of a table, its columns, empty ones too
   /// Document → attributes whose answer could not be read; of JSON lines only.
   std::unordered_map<std::string, std::vector<std::string>> noted;
   /// Document → {attribute: number}, where the run has them; a question's confidence stands beside its
@@ -23,9 +29,14 @@ struct Predictions {
 
 /// Reads the rows of sheaf (a run's folder, its rows-*.jsonl or .parquet), the official form {id: answer} of
 /// a .json file, HotpotQA's {"answer": {id: answer}}, QuAC's lines {"qid", "best_span_str", "yesno",
-/// "followup"}, or MuSiQue's {"id", "predicted_answer"}. Refuses what is none of them and an id said twice,
-/// with its place.
+/// "followup"}, or MuSiQue's {"id", "predicted_answer"}. Refuses what is none of them, with its place.
 Predictions read_predictions(const std::string& path);
+
+/// The key of the row that is `number`th to have an id, from 0.
+std::string row_key(const std::string& id, int64_t number);
+
+/// How many rows have the id.
+int64_t rows_of(const Predictions& predictions, const std::string& id);
 
 /// An answer as texts: nothing in it for null, one text as a rule, several for a list; numbers
 /// in their shortest form.

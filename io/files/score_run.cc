@@ -15,14 +15,9 @@ using nlohmann::ordered_json;
 
 using Note = std::function<void(const std::string&)>;
 
-void name_some(const Note& note, const std::string& what, const std::vector<std::string>& ids,
+void note_some(const Note& note, const std::string& what, const std::vector<std::string>& ids,
                const std::string& where) {
-  constexpr size_t kShown = 5;
-  if (ids.empty()) return;
-  std::string list;
-  for (size_t i = 0; i < std::min(ids.size(), kShown); ++i) list += (i == 0 ? "" : ", ") + shown(ids[i]);
-  if (ids.size() > kShown) list += fmt::format(" and {} more", ids.size() - kShown);
-  note(fmt::format("{}: {} {}: {}", where, ids.size(), what, list));
+  if (!ids.empty()) note(fmt::format("{}: {}", where, name_some(what, ids)));
 }
 
 constexpr const char* kJobHint =
@@ -77,23 +72,24 @@ class ScoreInput {
   MetricItems read(const std::string& path) const {
     if (metric_.name == "llm-f1") {
       MetricItems judged = read_judged_items(path);
-      name_some(note_, "with a reply that cannot be read, left out", judged.unknown, path);
+      note_some(note_, "with a reply that cannot be read, left out", judged.unknown, path);
       return judged;
     }
     const Predictions predictions = read_predictions(path);
     MetricItems joined = metric_.name == "agreement" ? join_runs(first_, predictions, settings_.join)
                                                      : join_gold(metric_, gold_, predictions, settings_.join);
-    name_some(note_,
+    note_some(note_,
               settings_.join.skip_missing ? "without a prediction, left out"
                                           : "without a prediction, scored as wrong",
               joined.missing, path);
-    name_some(note_, "with a prediction but not in the gold file, ignored", joined.unknown, path);
-    name_some(note_,
+    note_some(note_, "with a prediction but not in the gold file, ignored", joined.unknown, path);
+    note_some(note_,
               settings_.join.marked_wrong
                   ? "with another value than the one marked wrong, neither right nor wrong, left out"
                   : "of which gold knows only a wrong value, left out of the comparison",
               joined.unjudged, path);
     if (schema_) set_types(joined.items);
+    for (const std::string& notice : join_notices(joined, path, settings_.join)) note_(notice);
     return joined;
   }
 
@@ -165,6 +161,8 @@ ScoredRun score_run(const ScoreSettings& settings, const Note& note) {
     run.report.options = settings.options;
     run.report.missing = static_cast<int64_t>(joined.missing.size());
     run.report.unknown = static_cast<int64_t>(joined.unknown.size());
+    run.report.repeated = joined.repeated_rows;
+    run.report.ambiguous = static_cast<int64_t>(joined.ambiguous.size());
     run.report.scores = score_items(metric, joined.items, settings.options);
     run.report.groups = break_down(metric, joined.items);
     run.report.types = break_down_by_type(metric, joined.items);

@@ -4,8 +4,15 @@
 
 namespace sheaf {
 
+struct InspectSettings {
+  std::string path;
+  std::string model;  ///< of the proposed job; empty: the default model, where it is installed
+  std::string write;  ///< the job file to write; empty: none. A schema goes beside it
+};
+
 /// A model, tokenizer or corpus as `sheaf inspect` prints it: {"path", "model", "tokenizer"} with what the
-/// path has of the two, or {"path", "corpus"} with a proposed job. Refuses anything else.
-nlohmann::ordered_json describe_path(const std::string& path);
+/// path has of the two, or {"path", "corpus"} with a proposed job, which is whole, and its schema. Writes
+/// both where the settings say so: {"wrote": [files]}. Refuses anything else, and to replace a file.
+nlohmann::ordered_json describe_path(const InspectSettings& settings);
 
 }  // namespace sheaf

@@ -87,10 +87,11 @@ struct ReviewSettings : RunPlaces {
 
 struct ReviewPage {
   std::string html;
-  int64_t values = 0, records = 0;     ///< to check
-  int64_t strata = 0;                  ///< attributes of categories that the run has values of
-  bool by_sureness = false;            ///< the rows say how sure the model was
-  std::vector<std::string> read = {};  ///< files that the page must not replace
+  int64_t values = 0, records = 0;         ///< to check
+  int64_t strata = 0;                      ///< attributes of categories that the run has values of
+  bool by_sureness = false;                ///< the rows say how sure the model was
+  std::vector<std::string> read = {};      ///< files that the page must not replace
+  std::vector<std::string> repeated = {};  ///< ids of rows left out, which an earlier row has
 };
 
 /// Makes the page on which a person checks values of a run. The corpus is read again for the documents.

@@ -96,7 +96,7 @@ std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool a
                    plan.reject_reasons);
   const int64_t page_bytes = backend.kv_bytes_per_token() * options.page_size;
   for (const auto& [name, bin] : planner.bins())
-    plan.bins.push_back({bin_title(name), bin.records, bin.stacks, bin.head_tokens});
+    if (bin.records > 0) plan.bins.push_back({bin_title(name), bin.records, bin.stacks, bin.head_tokens});
   for (const auto& [category, shown] : opened.examples().by_category)
     plan.examples[category] = std::ssize(shown);
   plan.step_tokens = options.tokens_per_step;

@@ -40,6 +40,7 @@ class ReviewJob {
     review_.least_sure = page.by_sureness && std::ssize(review_.items) < values_;
     page.values = std::ssize(review_.items);
     page.records = std::ssize(review_.records);
+    page.repeated = std::move(repeated_);
     const std::filesystem::path folder(settings_.run);
     review_.run = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
     review_.key = sha256(run_.manifest().fingerprint.dump());
@@ -60,11 +61,11 @@ class ReviewJob {
     read_rows(settings_.run, run_.manifest(), run_.schema(), [&](Row&& row) {
       const auto number = std::ssize(ids_);
       ids_.push_back(id_text(row.id));
-      if (!seen.insert(ids_.back()).second)
-        refuse(
-            "{}: two rows have the id {}; a gold file needs ids that differ: set input.id to a column that "
-            "tells records apart, and run the job again",
-            settings_.run, shown(ids_.back()));
+      if (!seen.insert(ids_.back()).second) {
+        // A verdict goes by the id, so it can be about one row only.
+        repeated_.push_back(ids_.back());
+        return;
+      }
       auto& extracted = std::get<ExtractedValues>(row.content);
       for (auto& [name, answer] : extracted.values) {
         if (!is_asked(name)) continue;
@@ -102,8 +103,9 @@ class ReviewJob {
   const ReviewSettings& settings_;
   FinishedRun run_;
   ReviewSample sample_;
-  std::vector<std::string> ids_;  ///< of all rows
-  int64_t values_ = 0;            ///< to choose from
+  std::vector<std::string> ids_;       ///< of all rows
+  std::vector<std::string> repeated_;  ///< ids of rows left out, which an earlier row has
+  int64_t values_ = 0;                 ///< to choose from
   Review review_;
 };
 

@@ -36,11 +36,19 @@ class RowFilter {
     return std::ranges::any_of(row.values, [&](const AttributeValue& value) {
       if (value.name != attribute_) return false;
       if (!is_found(value.answer.value)) return value_ == "null";
-      return value_for_people(value.answer.value) == value_;
+      return is_value(value.answer.value);
     });
   }
 
  private:
+  /// Whether it is the value, or a list that holds it.
+  bool is_value(const RowValue& value) const {
+    if (const auto* list = std::get_if<std::vector<std::string>>(&value))
+      if (std::ranges::find(*list, value_) != list->end()) return true;
+    if (const auto* text = std::get_if<std::string>(&value)) return *text == value_;
+    return value_for_people(value) == value_;
+  }
+
   std::string category_, attribute_, value_;
 };
 

@@ -46,6 +46,11 @@ struct Gold {
 Gold gold_of_rows(const std::string& path, bool documents) {
   Predictions predictions = read_predictions(path);
   if (predictions.documents != documents) refuse_kind(path, documents);
+  if (!predictions.repeated.empty())
+    refuse(
+        "{}: several rows have the id {}, so that their answers cannot be told apart; run the job again with "
+        "input.duplicate_ids: refuse",
+        path, shown(predictions.repeated.begin()->first));
   GoldById gold;
   for (auto& [id, row] : predictions.by_id)
     gold[id] = predictions.documents ? std::move(row) : row.value("answer", json());

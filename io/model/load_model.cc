@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 
@@ -153,6 +154,17 @@ class Loader {
   int32_t layer_ = 0;
 };
 
+/// Whether a file is named as PyTorch names weights.
+bool is_pickle(const fs::path& file) {
+  const fs::path ending = file.extension();
+  return ending == ".bin" || ending == ".pt" || ending == ".pth";
+}
+
+bool has_pickles(const fs::path& folder) {
+  return std::ranges::any_of(fs::directory_iterator(folder),
+                             [](const fs::directory_entry& entry) { return is_pickle(entry.path()); });
+}
+
 /// The file of a model folder that says where its weights are.
 fs::path weights_in(const fs::path& folder) {
   for (const char* name : {"model.safetensors", "model.safetensors.index.json"}) {
@@ -163,6 +175,8 @@ fs::path weights_in(const fs::path& folder) {
     if (entry.path().extension() == ".safetensors") found.push_back(entry.path());
   }
   if (found.size() == 1) return found.front();
+  if (found.empty() && has_pickles(folder))
+    refuse("{}: the folder has no *.safetensors; {}", folder.string(), convert_weights(folder.string()));
   if (found.empty())
     refuse(
         "{}: the folder has no *.safetensors; name a folder with config.json and safetensors, or a GGUF file",
@@ -214,6 +228,10 @@ Model load_model(const std::string& path, const std::string& adapter) {
       load_gguf(path, merged, model);
     } else if (path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json")) {
       load_hugging_face(fs::path(path).parent_path() / "config.json", path, merged, model);
+    } else if (is_pickle(path)) {
+      const fs::path folder = fs::path(path).parent_path();
+      refuse("{}: these are PyTorch weights; {}", path,
+             convert_weights(folder.empty() ? "." : folder.string()));
     } else {
       refuse("{}: this is neither a GGUF file, a safetensors file nor a model folder", path);
     }

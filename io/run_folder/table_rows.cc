@@ -20,6 +20,7 @@ Type column_type(ValueType type) {
   if (type == ValueType::number) return Type::number;
   if (type == ValueType::integer) return Type::integer;
   if (type == ValueType::boolean) return Type::boolean;
+  if (type == ValueType::date) return Type::date;
   return type == ValueType::list ? Type::texts : Type::text;
 }
 
@@ -46,22 +47,28 @@ void add_attributes(const Schema& schema, const std::string& file, std::vector<R
   }
 }
 
-/// What a column of the corpus is in all files of a Parquet corpus: integer or number. Otherwise it is text.
+/// What a column of the corpus is in all files of a Parquet corpus: integer, number or date. Otherwise it is
+/// text.
 Type corpus_type(const Job::Input& input, const std::string& name) {
   static const std::vector<std::string> integers = {"int8",  "int16",  "int32", "int64",
                                                     "uint8", "uint16", "uint32"};
   const CorpusFiles corpus = find_corpus_files(input);
   if (corpus.format != CorpusFormat::table) return Type::text;
-  Type type = Type::integer;
+  const auto type_of = [](const std::string& type) {
+    if (type == "date32[day]") return Type::date;
+    if (std::ranges::find(integers, type) != integers.end()) return Type::integer;
+    return type == "float" || type == "double" ? Type::number : Type::text;
+  };
+  std::optional<Type> type;
   for (const std::string& path : corpus.files) {
     const TableFile file(path);
     const auto column = std::ranges::find(file.columns(), name, &TableFile::Column::name);
-    if (column == file.columns().end()) return Type::text;
-    if (std::ranges::find(integers, column->type) != integers.end()) continue;
-    if (column->type != "float" && column->type != "double") return Type::text;
-    type = Type::number;
+    const Type own = column == file.columns().end() ? Type::text : type_of(column->type);
+    const bool numbers = type && *type != own && *type != Type::date && own != Type::date;
+    if (own == Type::text || (type && *type != own && !numbers)) return Type::text;
+    type = numbers ? Type::number : own;
   }
-  return type;
+  return type.value_or(Type::text);
 }
 
 void add_kept(const Job::Input& input, std::vector<RowColumn>& columns) {
@@ -114,6 +121,8 @@ void append_kept(arrow::ArrayBuilder& cell, const nlohmann::ordered_json& row, c
       return kept->is_number_integer() ? append_integer(cell, kept->get<int64_t>()) : append_null(cell);
     case arrow::Type::DOUBLE:
       return kept->is_number() ? append_finite(cell, kept->get<double>()) : append_null(cell);
+    case arrow::Type::DATE32:
+      return kept->is_string() ? append_date(cell, kept->get_ref<const std::string&>()) : append_null(cell);
     default:
       append_valid(cell, kept->is_string()
                              ? kept->get<std::string>()
@@ -133,6 +142,8 @@ void append_value(arrow::ArrayBuilder& cell, const RowValue& value) {
         append_valid(cell, held);
       else
         append_text(cell, nlohmann::json(held).dump());
+    } else if constexpr (std::is_same_v<Held, std::string>) {
+      type == arrow::Type::DATE32 ? append_date(cell, held) : append_null(cell);
     } else if constexpr (std::is_same_v<Held, bool>) {
       type == arrow::Type::BOOL ? append_boolean(cell, held) : append_null(cell);
     } else if constexpr (std::is_same_v<Held, int64_t>) {

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -40,6 +41,31 @@ TEST(Inspect, DescribesACorpus) {
   const auto corpus = nlohmann::json::parse(result.out)["corpus"];
   EXPECT_GE(corpus["records"], 200);
   EXPECT_EQ(corpus["columns"][0]["name"], "sku");
+}
+
+/// The job that `inspect --write` makes of a corpus runs as it is written.
+void expect_runs(const std::string& corpus, const std::string& kind, bool schema) {
+  const sheaf::TempFolder scratch;
+  const std::string job = scratch.path("job.yaml"), model = " --model " SHEAF_TINY_MODEL;
+  const Ran written = inspect(corpus + model + " --write " + job);
+  ASSERT_EQ(written.exit_code, 0) << written.out;
+  EXPECT_NE(written.out.find("wrote " + job), std::string::npos) << written.out;
+  EXPECT_EQ(std::filesystem::exists(scratch.path("schema.yaml")), schema);
+  EXPECT_NE(sheaf::read_text(job).find("kind: " + kind), std::string::npos);
+  const Ran ran = sheaf::test::run_sheaf(scratch, "run " + job + " --limit 3 --set engine.threads=1");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.out.find("3 rows"), 0u) << ran.out;
+  const Ran again = inspect(corpus + model + " --write " + job);
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_NE(again.out.find("exists; name another job file, or remove it"), std::string::npos) << again.out;
+}
+
+TEST(Inspect, TheProposedJobRunsAsItIsWritten) {
+  expect_runs("datasets/catalog/catalog.parquet", "extract", true);
+  expect_runs("datasets/passages/passages.jsonl", "ask", false);
+  const Ran model = inspect("tests/model/goldens/phi3 --write none.yaml");
+  EXPECT_EQ(model.exit_code, 2);
+  EXPECT_NE(model.out.find("name a corpus"), std::string::npos) << model.out;
 }
 
 TEST(Inspect, AListOfRecordsIsNotTakenForATokenizer) {

@@ -80,6 +80,73 @@ TEST_F(JobFile, KeysThatAreNotSetKeepTheirDefaults) {
   EXPECT_EQ(job.cost.devices, 1);
 }
 
+TEST_F(JobFile, TheTaskChoosesTheMethodAndTheFormatThatTheFileDoesNotSay) {
+  EXPECT_EQ(read(kAsk, {"method=null"}).method.name, "ippd");
+  EXPECT_EQ(read(kAsk, {"method.name=prefix"}).method.name, "prefix");
+  const Job chat = read(kChat, {"method=null", "input.format=null"});
+  EXPECT_EQ(chat.method.name, "ippd");
+  EXPECT_EQ(chat.input.format, "openai-batch");
+  EXPECT_EQ(read(kExtract).input.format, "auto");
+  EXPECT_EQ(error(kChat, {"input.format=jsonl"}),
+            "--set input.format=jsonl: task.kind chat reads the requests of an OpenAI batch file; set "
+            "input.format: openai-batch");
+}
+
+TEST_F(JobFile, AllMistakesAreToldAtOnceInTheOrderOfTheirLines) {
+  const std::string text = R"(model: {path: '@none.gguf', dtyp: f32}
+input:
+  path: '@rows.jsonl'
+  document: [title, text]
+  limit: many
+task:
+  kind: extract
+  schema: '@other.yaml'
+method:
+  documents: -1
+  temprature: 0
+engine: {threads: 5000}
+output: {path: out, confidence: 7}
+cost: 3
+)";
+  try {
+    read(text, {"method.seed=x"});
+    FAIL() << "nothing was refused";
+  } catch (const Mistakes& mistakes) {
+    const std::vector<std::string> parts = {":1: unknown key \"dtyp\"; did you mean \"dtype\"?",
+                                            ":1: model.path: ",
+                                            ":5: input.limit must be a whole",
+                                            ":8: task.schema: ",
+                                            ":10: method.documents must be at least 0",
+                                            ":11: unknown key \"temprature\"",
+                                            ":12: engine.threads must be at most 4096",
+                                            ":13: output.confidence must be true or false",
+                                            ":14: cost must be a map",
+                                            "--set method.seed=x: method.seed must be"};
+    ASSERT_EQ(mistakes.all().size(), parts.size()) << mistakes.what();
+    for (size_t i = 0; i < parts.size(); ++i)
+      EXPECT_NE(mistakes.all()[i].find(parts[i]), std::string::npos) << mistakes.all()[i];
+  }
+}
+
+TEST_F(JobFile, WhatFollowsFromAMistakeIsNotAnother) {
+  // A section that is missing lacks no keys, a misspelt key is not missing too, and a task or method that is
+  // not known says nothing about other keys.
+  EXPECT_EQ(error("input: {path: '@rows.jsonl', document: d}\ntask: {kind: extract, schema: '@schema.yaml'}\n"
+                  "output: {path: o}\n"),
+            "job.yaml:1: the key \"model\" is missing; add it");
+  EXPECT_EQ(error(kExtract, {"task.kind=extrct"}),
+            "--set task.kind=extrct: task.kind cannot be \"extrct\"; did you mean \"extract\"?");
+  EXPECT_EQ(error(kAsk, {"method={name: pcd, contrast: 1}"}),
+            "--set method={name: pcd, contrast: 1}: method.name cannot be \"pcd\"; did you mean \"pced\"?");
+  EXPECT_EQ(error(R"(modle: {path: '@model.gguf'}
+input: {path: '@rows.jsonl', documnet: d}
+task: {kind: extract, schema: '@schema.yaml'}
+output: {path: o}
+)"),
+            "job.yaml:1: unknown key \"modle\"; did you mean \"model\"?; "
+            "job.yaml:2: unknown key \"documnet\"; did you mean \"document\"?");
+}
+
 TEST_F(JobFile, ReadsTheKeysOfAnExtraction) {
   folder_.write("adapter/x", "");
   const Job job = read(R"(
@@ -178,8 +245,13 @@ TEST_F(JobFile, ErrorsHaveFileLineAndTheNearestKey) {
   EXPECT_EQ(error(text), "job.yaml:4: unknown key \"documnet\"; did you mean \"document\"?");
   EXPECT_EQ(error(kExtract + "methd: {}\n"), "job.yaml:9: unknown key \"methd\"; did you mean \"method\"?");
   EXPECT_EQ(error(kExtract + "output: {}\n"), "job.yaml:9: the key \"output\" appears twice; remove one");
-  EXPECT_EQ(error("model: {path: x}\n"), "job.yaml:1: the key \"input\" is missing; add it");
-  EXPECT_EQ(error(""), "job.yaml:1: the key \"model\" is missing; add it");
+  EXPECT_EQ(
+      error("model: {path: '@model.gguf'}\ninput: {path: '@rows.jsonl', document: d}\noutput: {path: o}\n"),
+      "job.yaml:1: the key \"task\" is missing; add it");
+  EXPECT_EQ(
+      error(""),
+      "job.yaml:1: the key \"model\" is missing; add it; job.yaml:1: the key \"input\" is missing; add it; "
+      "job.yaml:1: the key \"task\" is missing; add it; job.yaml:1: the key \"output\" is missing; add it");
   EXPECT_EQ(error("just text"), "job.yaml:1: the file must be a map of keys and values, not \"just text\"");
   EXPECT_EQ(error(kExtract + "method:\n  documents: -1\n"),
             "job.yaml:10: method.documents must be at least 0, not -1");
@@ -329,10 +401,10 @@ TEST_F(JobFile, ChecksThatKeysFitTogether) {
             "--set task.schema=s: task.schema works only with task.kind extract; remove it");
   EXPECT_EQ(ask_error("output.spans=true"),
             "--set output.spans=true: output.spans works only with task.kind extract; remove it");
-  EXPECT_EQ(ask_error("method=null"),
-            "--set method=null: method.name hpd (the default) works only with task.kind extract; for ask use "
-            "one of ippd, "
-            "parallel-prompting, standard, separate, prefix, pced, ape, map-reduce, seqbatch");
+  EXPECT_EQ(
+      ask_error("method.name=hpd"),
+      "--set method.name=hpd: method.name hpd works only with task.kind extract; for ask use one of ippd, "
+      "parallel-prompting, standard, separate, prefix, pced, ape, map-reduce, seqbatch");
   for (const char* method : {"standard", "separate", "prefix", "parallel-prompting"})
     EXPECT_EQ(ask_error(std::string("method.name=") + method), "no error");
 }

@@ -36,6 +36,18 @@ TEST(ReportCommand, MakesThePageOfARunAgain) {
   EXPECT_EQ(read_text(scratch.path("page.html")), page);
 }
 
+TEST(ReportCommand, AFolderThatCannotBeWrittenIsReportedAllTheSame) {
+  const TempFolder scratch;
+  const std::string run = make_reported(scratch, "night", report_of(50));
+  std::filesystem::create_directories(run + "/report.html/in the way");
+  const Ran ran = run_sheaf(scratch, "report " + run);
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.out.find(" rows, "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.err.find("the page is not written: "), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("sheaf report " + run + " --out report.html"), std::string::npos) << ran.err;
+  EXPECT_EQ(run_sheaf(scratch, "report " + run + " --out " + scratch.path("no/page.html")).exit_code, 2);
+}
+
 TEST(ReportCommand, ShowsWhenHowAndOverWhatARunRan) {
   const TempFolder scratch;
   const std::string model = test::make_tiny_model(scratch);

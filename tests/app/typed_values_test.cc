@@ -92,7 +92,8 @@ TEST_F(TypedValues, TableColumnsHaveTheirTypes) {
   const std::string read =
       "PYTHONPATH=build/deps/pyarrow python3 -c 'import sys, json, pyarrow as a, pyarrow.parquet as p; t = "
       "p.read_table(sys.argv[1]); assert a.ipc.open_file(sys.argv[2]).read_all().equals(t); "
-      "print(json.dumps({f.name: str(f.type) for f in t.schema})); [print(json.dumps(r)) for r in "
+      "print(json.dumps({f.name: str(f.type) for f in t.schema})); [print(json.dumps(r, default=str)) for r "
+      "in "
       "t.select([\"Organic\", \"Bags\", \"Picked\", \"Code\"]).to_pylist()]' " +
       scratch_.path("table/rows-00000.parquet") + " " + scratch_.path("arrow/rows-00000.arrow") + " >" +
       scratch_.path("table.txt");
@@ -100,7 +101,7 @@ TEST_F(TypedValues, TableColumnsHaveTheirTypes) {
   const std::vector<json> lines = read_json_lines(read_text(scratch_.path("table.txt")));
   EXPECT_EQ(lines[0]["Organic"], "bool");
   EXPECT_EQ(lines[0]["Bags"], "int64");
-  EXPECT_EQ(lines[0]["Picked"], "string");
+  EXPECT_EQ(lines[0]["Picked"], "date32[day]");
   const std::vector<json> rows = read_json_lines(read_text(scratch_.path("out/rows-00000.jsonl")));
   ASSERT_EQ(lines.size(), rows.size() + 1);
   for (size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(lines[i + 1], rows[i]["values"]) << i;

@@ -70,7 +70,7 @@ TEST(Contexts, RowsThatDoNotFitAreRejects) {
 {"n": 4, "about": "y", "q": "4?"}
 {"n": 5, "about": null, "q": "5?"}
 {"n": 6, "q": "6?"}
-{"n": 7, "about": "x", "q": "7?", "text": ["One."]}
+{"n": 7, "about": "x", "q": "7?", "text": {"One": 1}}
 {"n": 8, "about": "x", "q": ""}
 )");
   const CorpusRecords rows = read_all(by_id_job(path), nullptr);
@@ -80,7 +80,7 @@ TEST(Contexts, RowsThatDoNotFitAreRejects) {
       (std::vector<std::string>{
           fmt::format("context \"x\" has a different text in record 1 of {}", path),
           "no record has the text of context \"y\"", "column \"about\" is null, not text or a number",
-          "column \"about\" is missing", "column \"text\" is a list, not text", "the question is empty"}));
+          "column \"about\" is missing", "column \"text\" is an object, not text", "the question is empty"}));
   EXPECT_EQ(rows.rejects[0].id, json(2));
 }
 

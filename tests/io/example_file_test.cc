@@ -102,6 +102,33 @@ TEST_F(ExampleFile, SkipsExamplesWithoutUsableValues) {
                              " has no examples for 1 of 2 categories: Cup; their prompts show none");
 }
 
+TEST_F(ExampleFile, GoldOfAnIdAloneIsJoinedWithTheCorpus) {
+  job_.input.path =
+      folder_.write("corpus.jsonl",
+                    "{\"sku\": \"a\", \"kind\": \"Tea\", \"title\": \"Oak\", \"text\": \"2 g\"}\n"
+                    "{\"sku\": 7, \"kind\": \"Cup\", \"title\": \"A small cup\", \"text\": \"\"}\n");
+  const Examples examples = read(
+      "{\"id\": \"a\", \"gold\": {\"Brand\": \"Oak\"}}\n"
+      "{\"sku\": \"7\", \"gold\": {\"Size\": \"small\"}}\n"
+      "{\"id\": \"b\", \"gold\": {\"Brand\": \"Elm\"}}\n");
+  ASSERT_EQ(examples.of("Tea").size(), 1u);
+  EXPECT_EQ(examples.of("Tea")[0].document, "Oak\n2 g");
+  ASSERT_EQ(examples.of("Cup").size(), 1u);
+  ASSERT_EQ(notices_.size(), 1u);
+  EXPECT_EQ(notices_[0], folder_.path("examples.jsonl") + ": 1 example left out, because no record of " +
+                             job_.input.path + " has the id: b");
+  EXPECT_EQ(error("{\"id\": \"c\", \"gold\": {\"Brand\": \"Elm\"}}"),
+            "examples.jsonl: task.examples: no record of " + job_.input.path +
+                " has the id of an example, such as c");
+}
+
+TEST_F(ExampleFile, NamesTheColumnThatIsMissingFromTheFormThatTheFileHas) {
+  EXPECT_NE(error(R"({"document": "Oak", "gold": {"Brand": "Oak"}})").find("column \"category\" is missing"),
+            std::string::npos);
+  EXPECT_EQ(read(R"({"kind": "Tea", "title": "Oak", "gold": {"Brand": "Oak"}})").of("Tea").size(), 1u)
+      << "a part of the document may be missing";
+}
+
 TEST_F(ExampleFile, RefusesWhatIsBroken) {
   EXPECT_EQ(error(R"({"category": "Tea", "document": "a", "gold": []})"),
             "examples.jsonl:1: task.examples: \"gold\" is not an object");

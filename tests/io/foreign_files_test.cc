@@ -52,6 +52,20 @@ TEST(ForeignFiles, AreRecognizedByTheirFirstBytes) {
     EXPECT_EQ(begins(known), "");
 }
 
+TEST(ForeignFiles, DocumentsAndPickledWeightsGetACommandThatMakesThemReadable) {
+  EXPECT_EQ(
+      convert_advice("my docs/a.pdf"),
+      "extract the text of such files first, with pdftotext (poppler-utils): for f in 'my docs'/*.pdf; do "
+      "pdftotext \"$f\" - | python3 -c \"import json, sys; print(json.dumps({'id': sys.argv[1], 'text': "
+      "sys.stdin.read()}))\" \"$f\"; done > documents.jsonl");
+  EXPECT_NE(convert_advice("a.docx").find("pandoc -t plain"), std::string::npos);
+  EXPECT_NE(convert_advice("m/pytorch_model.bin")
+                .find("sys.argv[2]) for each in (t.AutoModelForCausalLM, "
+                      "t.AutoTokenizer)]\" m m-safetensors; then name m-safetensors"),
+            std::string::npos)
+      << convert_advice("m/pytorch_model.bin");
+}
+
 TEST(ForeignFiles, OtherNamesGetNoAdvice) {
   for (const char* name : {"a.txt", "a", "a.jsonl", "a.csv", ""}) EXPECT_EQ(convert_advice(name), "");
   for (const char* name :

@@ -88,6 +88,28 @@ TEST(JsonlCorpus, MapsColumns) {
   EXPECT_EQ(rows.records[2].id, json(18446744073709551615ull));
 }
 
+TEST(JsonlCorpus, PathsLeadIntoObjects) {
+  TempFolder folder;
+  Job job = extract_job(folder.write(
+      "c.jsonl",
+      R"({"item": {"sku": 7, "kind": {"name": "Tea"}}, "title": ["Oak", "tea"], "seller": {"name": "Elm"}, "seller.name": "Ash"}
+{"item": {"sku": 8, "kind": null}, "title": "x", "seller": {"name": "y"}}
+)"));
+  job.input.id = "item.sku";
+  job.input.category = "item.kind.name";
+  job.input.document = {"title", "seller.name"};
+  const CorpusRecords rows = read_all(job, &kSchema);
+  ASSERT_EQ(rows.records.size(), 1u);
+  EXPECT_EQ(rows.records[0].id, 7);
+  EXPECT_EQ(rows.records[0].category, "Tea");
+  EXPECT_EQ(rows.records[0].document, "Oak\ntea\nAsh") << "a column of the whole name comes first";
+  ASSERT_EQ(rows.rejects.size(), 1u);
+  EXPECT_EQ(rows.rejects[0].reason, "column \"item.kind.name\" is missing");
+  job.input.document = {"sellr.name"};
+  EXPECT_NE(error_of([&] { open_corpus(job, &kSchema); }).find("has no column \"sellr.name\""),
+            std::string::npos);
+}
+
 TEST(JsonlCorpus, AMissingPartOfADocumentIsNull) {
   TempFolder folder;
   const std::string path = folder.write("c.jsonl", R"({"sku": 1, "category": "Tea", "title": "t"})"
@@ -116,8 +138,8 @@ TEST(JsonlCorpus, ABadLineLosesOnlyItself) {
   EXPECT_EQ(line_reason(R"({"category": "Tea", "title": "t", "text": "x"})"), "column \"sku\" is missing");
   EXPECT_EQ(line_reason(R"({"sku": null, "category": "Tea", "title": "t", "text": "x"})"),
             "column \"sku\" is null, not text or a number");
-  EXPECT_EQ(line_reason(R"({"sku": 1, "category": "Tea", "title": ["t"], "text": "x"})"),
-            "column \"title\" is a list, not text");
+  EXPECT_EQ(line_reason(R"({"sku": 1, "category": "Tea", "title": {"t": 1}, "text": "x"})"),
+            "column \"title\" is an object, not text");
   EXPECT_EQ(line_reason(R"({"sku": 1, "category": "Tea", "title": null, "text": " \n"})"),
             "the document is empty");
   EXPECT_EQ(line_reason(R"({"sku": 1, "category": "Cofee", "title": "t", "text": "x"})"),
@@ -218,7 +240,9 @@ TEST(JsonlCorpus, ReadsQuestionsOfEveryShape) {
   EXPECT_EQ(rows.records[0].questions[1].text, "5");
   EXPECT_EQ(rows.records[1].questions[0].id, json(7));
   EXPECT_EQ(rows.records[1].questions[0].options, (std::vector<std::string>{"a", "2"}));
-  EXPECT_TRUE(rows.records[1].questions[1].id.is_null());
+  // An answer must tell which question it is to.
+  EXPECT_EQ(rows.records[0].questions[1].id, "1/1");
+  EXPECT_EQ(rows.records[1].questions[1].id, "2/1");
   std::vector<std::string> reasons;
   for (const Reject& reject : rows.rejects) reasons.push_back(reject.reason);
   EXPECT_EQ(reasons,

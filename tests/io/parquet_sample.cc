@@ -33,6 +33,9 @@ std::shared_ptr<arrow::DataType> type_of(const std::string& name) {
   if (name == "date") return arrow::date32();
   if (name == "strings") return arrow::list(arrow::utf8());
   if (name == "doubles") return arrow::list(arrow::float64());
+  if (name == "item")
+    return arrow::struct_({arrow::field("sku", arrow::int64()),
+                           arrow::field("kind", arrow::struct_({arrow::field("name", arrow::utf8())}))});
   if (name == "documents")
     return arrow::list(
         arrow::struct_({arrow::field("text", arrow::utf8()), arrow::field("title", arrow::utf8()),

@@ -9,7 +9,7 @@ namespace sheaf {
 struct SampleColumn {
   std::string name;
   std::string type;  ///< string, large_string, dictionary, binary, int64, double, bool, date, strings,
-                     ///< doubles, questions, documents
+                     ///< doubles, questions, documents, item
   nlohmann::json values;
 };
 

@@ -47,6 +47,37 @@ TEST(ProposeJob, FindsTheColumnsOfATable) {
   EXPECT_EQ(job.input.document, (std::vector<std::string>{"Title", "Description"}));
 }
 
+TEST(ProposeJob, AnIdThatRepeatsIsToldOf) {
+  const TempFolder folder;
+  const auto proposed_of = [&](int distinct) {
+    std::string text = "sku,title\n";
+    for (int i = 0; i < 40; ++i)
+      text += fmt::format("A{},\"A long title of a mug, the {}th of them all\"\n", i % distinct, i);
+    return proposed(folder.write("ids.csv", text));
+  };
+  EXPECT_NE(proposed_of(40).job.find("  id: sku\n"), std::string::npos);
+  const JobProposal few = proposed_of(38);
+  EXPECT_NE(
+      few.job.find("  id: sku  # 2 of 40 repeat an earlier one; such records are kept, see duplicate_ids\n"),
+      std::string::npos)
+      << few.job;
+  EXPECT_EQ(pasted(folder, few).input.id, "sku");
+  const JobProposal many = proposed_of(7);
+  EXPECT_NE(many.job.find("  # no id, so that rows are numbered; sku: 33 of 40 repeat an earlier one\n"),
+            std::string::npos)
+      << many.job;
+  EXPECT_EQ(pasted(folder, many).input.id, "");
+}
+
+TEST(ProposeJob, RequestsBecomeAChat) {
+  const TempFolder folder;
+  const JobProposal proposal = proposed(folder.write(
+      "r.jsonl",
+      R"({"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": {"messages": []}})"));
+  EXPECT_EQ(pasted(folder, proposal).task.kind, TaskKind::chat);
+  EXPECT_EQ(proposal.schema, "");
+}
+
 TEST(ProposeJob, MakesASchemaOfGold) {
   const TempFolder folder;
   const JobProposal proposal = proposed(folder.write(

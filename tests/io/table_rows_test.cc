@@ -5,6 +5,7 @@
 #include "io/base/table_file.h"
 #include "tests/errors.h"
 #include "tests/files.h"
+#include "tests/io/parquet_sample.h"
 
 namespace sheaf {
 namespace {
@@ -79,6 +80,35 @@ TEST(TableRows, ColumnsAreTypedByTheSchema) {
   EXPECT_EQ(rows[1]["Sizes"], (json{"8", "9"}));
   EXPECT_TRUE(rows[1]["Weight"].is_null());
   EXPECT_FALSE(rows[1]["notes"].is_null());
+}
+
+TEST(TableRows, DatesAreDatesAndReadBackAsTheyAreWritten) {
+  const TempFolder folder;
+  Schema schema;
+  schema.categories = {{"Tea", {{"Picked", {}, ValueType::date, {}}}}};
+  Job job = make_job(TaskKind::extract);
+  job.input.path = folder.path("corpus.parquet");
+  write_parquet(job.input.path, {{"sold", "date", {0, 19000}}, {"text", "string", {"a", "b"}}});
+  job.input.keep = {"sold"};
+  const auto columns = row_columns(job, schema, true);
+  std::vector<Row> written;
+  for (const RowValue& value :
+       {RowValue("2026-03-01"), RowValue("1066-10-14"), RowValue("9999-12-31"), RowValue(nullptr)})
+    written.push_back({std::ssize(written), ExtractedValues{"Tea", {{"Picked", {value}}}}});
+  for (size_t i = 0; i < written.size(); ++i) written[i].kept["sold"] = i == 0 ? json("2022-01-08") : json();
+  for (const char* name : {"a.parquet", "a.arrow"}) {
+    write_table(written, columns, folder.path(name));
+    const std::string types = column_types(folder.path(name));
+    EXPECT_NE(types.find("Picked date32[day]; "), std::string::npos) << types;
+    EXPECT_NE(types.find("sold date32[day]; "), std::string::npos) << types;
+    const auto rows = read_table(folder.path(name), columns);
+    ASSERT_EQ(rows.size(), written.size());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const auto& value = std::get<ExtractedValues>(written[i].content).values[0].answer.value;
+      EXPECT_EQ(rows[i]["Picked"], std::visit([](const auto& held) { return json(held); }, value));
+      EXPECT_EQ(rows[i]["sold"], json(written[i].kept["sold"]));
+    }
+  }
 }
 
 TEST(TableRows, SpansAreListsOfStructs) {

@@ -36,6 +36,12 @@ class ScoreCommand : public testing::Test {
     EXPECT_EQ(ran.out, "");
   }
 
+  void expect_told(const std::string& arguments, const std::string& part) const {
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
+  }
+
   std::string squad() const { return "--metric squad --gold " + scratch_.path("gold.jsonl") + " --pred "; }
 
   TempFolder scratch_;

@@ -227,9 +227,84 @@ TEST_F(ScoreCommand, TakesParquetRowsAsTheirLines) {
   // A table cannot tell an attribute that is null throughout from one of another category.
   EXPECT_EQ(score("--metric agreement --gold " + table + " --pred " + table)["total"], 3);
   EXPECT_EQ(score("--metric agreement --gold " + table + " --pred " + lines)["exact_match"], 1);
-  expect_refusal(
-      squad() + parquet("twice.parquet", flat + flat, {{"id", Type::text}, {"answer", Type::text}}),
-      "twice.parquet: row 2: \"q1\" is answered twice");
+  const json twice =
+      score(squad() + parquet("twice.parquet", flat + flat, {{"id", Type::text}, {"answer", Type::text}}));
+  EXPECT_EQ(twice["repeated"], 1);
+}
+
+TEST_F(ScoreCommand, CategoriesThatTheGoldDoesNotSayAreThoseOfTheRows) {
+  const std::string bare = write(
+      "bare.jsonl", "{\"id\":1,\"gold\":{\"Brand\":\"Oak\"}}\n{\"id\":2,\"gold\":{\"Brand\":\"Elm\"}}\n");
+  const std::string rows =
+      "{\"id\":1,\"category\":\"Tea\",\"values\":{\"Brand\":\"Oak\"}}\n"
+      "{\"id\":2,\"category\":\"Pen\",\"values\":{\"Brand\":\"Ash\"}}\n";
+  const json found = score("--metric attributes --gold " + bare + " --pred " + write("rows.jsonl", rows));
+  EXPECT_EQ(found["macro_precision"], 50);
+  EXPECT_EQ(found["groups"]["Tea"]["vc"], 1);
+  EXPECT_EQ(found["groups"]["Pen"]["vw"], 1);
+  using Type = TableColumn::Type;
+  const std::string flat =
+      "{\"id\":1,\"category\":\"Tea\",\"Brand\":\"Oak\"}\n"
+      "{\"id\":2,\"category\":\"Pen\",\"Brand\":\"Ash\"}\n";
+  const std::string table = scratch_.path("rows.parquet");
+  write_parquet_lines(write("flat.jsonl", flat),
+                      {{"id", Type::integer}, {"category", Type::text}, {"Brand", Type::text}},
+                      *real_files().open(table));
+  EXPECT_EQ(score("--metric attributes --gold " + bare + " --pred " + table), found);
+  // Where nobody says a category there is nothing to average over, which is not 0.
+  const std::string none = write("none.jsonl", "{\"id\":1,\"values\":{\"Brand\":\"Oak\"}}\n");
+  EXPECT_FALSE(score("--metric attributes --gold " + bare + " --pred " + none).contains("macro_precision"));
+}
+
+TEST_F(ScoreCommand, AttributesThatOnlyOneSideNamesAreTold) {
+  const std::string gold = write("gold.jsonl",
+                                 "{\"id\":1,\"gold\":{\"Colour\":\"red\",\"Brand\":\"Oak\"}}\n"
+                                 "{\"id\":2,\"gold\":{\"Zest\":\"no row has this id\"}}\n");
+  const std::string rows =
+      write("rows.jsonl",
+            "{\"id\":1,\"category\":\"Pen\",\"values\":{\"Color\":\"red\",\"Brand\":\"Oak\","
+            "\"Size\":null}}\n");
+  const std::string asked = "--metric attributes --gold " + gold + " --pred " + rows;
+  expect_told(asked,
+              "rows.jsonl: 1 attribute of the gold that no row has, counted as null: "
+              "\"Colour\" (did you mean \"Color\"?)\n");
+  expect_told(asked, "2 attributes of the rows that the gold never names, not scored: \"Color\", \"Size\"\n");
+  EXPECT_EQ(run(asked + " --quiet").err, "");
+}
+
+TEST_F(ScoreCommand, RowsThatShareAnIdAreCountedAndNeverMixedUp) {
+  const std::string rows = write("rows.jsonl",
+                                 "{\"id\":1,\"category\":\"Pen\",\"values\":{\"Brand\":\"Oak\"}}\n"
+                                 "{\"id\":1,\"category\":\"Tea\",\"values\":{\"Brand\":\"Elm\"}}\n"
+                                 "{\"id\":2,\"category\":\"Tea\",\"values\":{\"Brand\":\"Ash\"}}\n");
+  const std::string metric = "--metric attributes --pred " + rows + " --gold ";
+  // The gold says the id once: the first row counts.
+  const std::string once = write(
+      "once.jsonl", "{\"id\":1,\"gold\":{\"Brand\":\"Oak\"}}\n{\"id\":2,\"gold\":{\"Brand\":\"Ash\"}}\n");
+  const json found = score(metric + once);
+  EXPECT_EQ(found["vc"], 2);
+  EXPECT_EQ(found["vw"], 0);
+  EXPECT_EQ(found["repeated"], 1);
+  expect_told(metric + once, "1 row with the id of an earlier row, left out");
+  // As many gold answers as rows are those of one corpus: in its order.
+  const std::string both =
+      write("both.jsonl",
+            "{\"id\":1,\"gold\":{\"Brand\":\"Oak\"}}\n{\"id\":1,\"gold\":{\"Brand\":\"Elm\"}}\n"
+            "{\"id\":2,\"gold\":{\"Brand\":\"Ash\"}}\n");
+  const json paired = score(metric + both);
+  EXPECT_EQ(paired["vc"], 3);
+  EXPECT_EQ(paired["repeated"], 0);
+  EXPECT_EQ(paired["groups"]["Tea"]["vc"], 2);
+  expect_told(metric + both, "1 id of several rows, compared in the order");
+  // Nobody knows which of three belongs to which of two.
+  const std::string three =
+      write("three.jsonl",
+            "{\"id\":1,\"gold\":{\"Brand\":\"Oak\"}}\n{\"id\":1,\"gold\":{\"Brand\":\"Elm\"}}\n"
+            "{\"id\":1,\"gold\":{\"Brand\":\"Fir\"}}\n{\"id\":2,\"gold\":{\"Brand\":\"Ash\"}}\n");
+  const json ambiguous = score(metric + three);
+  EXPECT_EQ(ambiguous["vc"], 1);
+  EXPECT_EQ(ambiguous["ambiguous"], 1);
+  EXPECT_EQ(score("--metric agreement --gold " + rows + " --pred " + rows)["exact_match"], 1);
 }
 
 TEST_F(ScoreCommand, CountsAttributesByCategory) {

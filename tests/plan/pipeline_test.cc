@@ -355,6 +355,16 @@ TEST(Planner, StacksByCountBudgetAndLimits) {
   EXPECT_EQ(run(rows, method, 100, 1000, 40).bins.at("tea").stacks, 4);
 }
 
+TEST(Planner, ARecordThatNoPromptHoldsIsInNoBin) {
+  std::vector<std::variant<Record, Reject>> rows;
+  for (int i = 0; i < 6; ++i) rows.push_back(make_record(i, "tea", i == 2 ? "900" : "9"));
+  Job::Method method;
+  method.documents = 3;
+  const auto ran = run(rows, method, 100, 100);
+  EXPECT_EQ(ran.stats.records, 5);
+  EXPECT_EQ(ran.bins.at("tea").records, 5);
+}
+
 /// One row with very many short questions.
 class WideTask : public Task {
  public:

@@ -69,6 +69,20 @@ TEST(FindText, FindsNumbersInAnyNotation) {
   EXPECT_EQ(span(record, uint64_t{7}), std::nullopt);
 }
 
+TEST(FindText, FindsDatesInOtherForms) {
+  const auto of = [](const std::string& text) { return span(make_record({{"t", text}}), "2026-03-01"); };
+  EXPECT_EQ(of("made 1 March 2026, sold 1.3.2026"), (RowSpan{"t", 5, 17}));
+  EXPECT_EQ(of("until 1.3.2026."), (RowSpan{"t", 6, 14}));
+  EXPECT_EQ(of("March 1st, 2026"), (RowSpan{"t", 0, 15}));
+  EXPECT_EQ(of("the 1st of March, 2026!"), (RowSpan{"t", 4, 22}));
+  EXPECT_EQ(of("2026/3/1"), (RowSpan{"t", 0, 8}));
+  EXPECT_EQ(of("on 2026-03-01 or 1 March 2026"), (RowSpan{"t", 3, 13})) << "to the letter first";
+  EXPECT_EQ(of("11.3.2026, 1.3.20261, 31 March 2026, x1.3.2026"), std::nullopt);
+  EXPECT_EQ(of("03/01/2026 or 01/03/2026"), std::nullopt) << "either may be the month";
+  EXPECT_EQ(of("1 of 3 in 2026; March"), std::nullopt);
+  EXPECT_EQ(span(make_record({{"t", "1 March 2026"}}), "2026-03-1"), std::nullopt);
+}
+
 TEST(FindText, FindsEachTextOfAList) {
   const Record record = make_record({{"title", "red, blue"}});
   Row row{1, ExtractedValues{"Tea", {{"Colors", {std::vector<std::string>{"blue", "green"}}}}}};
