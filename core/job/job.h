@@ -47,12 +47,13 @@ struct Job {
     ScoreKind scores_are = ScoreKind::probability;
     std::string rerank_scores;  ///< ask: a second such column, of a reranker
     ScoreKind rerank_scores_are = ScoreKind::probability;
-    int32_t top_documents = 0;      ///< ask: only so many documents, the most relevant ones; 0: all
-    std::string questions;          ///< ask: a list column of strings or of {id, question, options}
-    std::string question;           ///< ask: a text column, for one row per question
-    std::string options;            ///< ask: a list column with the choices of `question`
-    std::string locale;             ///< extract: of numbers and dates; empty: not known
-    std::vector<std::string> keep;  ///< columns that the rows repeat as they are
+    int32_t top_documents = 0;  ///< ask: only so many documents, the most relevant ones; 0: all
+    std::string questions;      ///< ask: a list column of strings or of {id, question, options}
+    std::string question;       ///< ask: a text column, for one row per question
+    std::string options;        ///< ask: a list column with the choices of `question`
+    Html html = Html::keep;
+    std::string locale;                         ///< extract: of numbers and dates; empty: not known
+    std::vector<std::string> keep;              ///< columns that the rows repeat as they are
     std::map<std::string, std::string> places;  ///< of keys: "file:line: input.id" by "input.id"
     int64_t limit = 0;                          ///< most rows to read; 0: every row
 

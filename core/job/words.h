@@ -35,6 +35,14 @@ enum class TooLong : uint8_t {
 template <>
 inline constexpr std::string_view kWords<TooLong>[] = {"refuse", "truncate", "split"};
 
+/// How HTML in documents is read.
+enum class Html : uint8_t {
+  keep,  ///< with its tags
+  text,  ///< as a reader sees it
+};
+template <>
+inline constexpr std::string_view kWords<Html>[] = {"keep", "text"};
+
 /// What becomes of a record whose id an earlier one has.
 enum class DuplicateIds : uint8_t { keep, refuse };
 template <>

@@ -133,11 +133,10 @@ size_t date_end(std::string_view text, size_t at, std::string_view iso) {
 RowSpan span_of(const Record& record, const TextPlace& place) {
   const std::vector<ColumnText> columns = columns_of(record);
   const auto column = std::prev(std::ranges::upper_bound(columns, place.begin, {}, &ColumnText::begin));
-  const auto start =
-      static_cast<int64_t>(count_characters(column->text.substr(0, place.begin - column->begin)));
-  const std::string_view text =
-      std::string_view(record.document).substr(place.begin, place.end - place.begin);
-  return {std::string(column->name), start, start + static_cast<int64_t>(count_characters(text))};
+  static const std::vector<TextRun> as_it_was;
+  const auto [start, end] = original_place(column->runs ? *column->runs : as_it_was, column->text,
+                                           place.begin - column->begin, place.end - column->begin);
+  return {std::string(column->name), start, end};
 }
 
 /// What is left without the last word, which may be cut short.
@@ -160,9 +159,9 @@ std::vector<ColumnText> columns_of(const Record& record) {
   if (record.columns.empty()) return {{"document", document, 0}};
   std::vector<ColumnText> columns;
   for (size_t i = 0; i < record.columns.size(); ++i) {
-    const auto& [name, begin] = record.columns[i];
+    const auto& [name, begin, runs] = record.columns[i];
     const size_t end = i + 1 < record.columns.size() ? record.columns[i + 1].begin - 1 : document.size();
-    columns.push_back({name, document.substr(begin, end - begin), begin});
+    columns.push_back({name, document.substr(begin, end - begin), begin, runs.get()});
   }
   return columns;
 }

@@ -8,7 +8,8 @@ namespace sheaf {
 
 struct ColumnText {
   std::string_view name, text;
-  size_t begin;  ///< in the document
+  size_t begin;                                ///< in the document
+  const std::vector<TextRun>* runs = nullptr;  ///< where the column is HTML
 };
 
 /// The columns of the record's document; one, "document", where the corpus names none.

@@ -5,6 +5,7 @@
 
 #include "core/segments/stack.h"
 #include "core/task/schema.h"
+#include "core/text/html_text.h"
 #include "core/tokenizer/chat_template.h"
 
 namespace sheaf {
@@ -19,6 +20,7 @@ struct Place {
 struct RecordColumn {
   std::string name;
   size_t begin = 0;  ///< where its text begins, in bytes; it ends before the newline that joins the next one
+  std::shared_ptr<const std::vector<TextRun>> runs = {};  ///< where it was HTML; nothing: it stands as it was
 };
 
 struct Question {

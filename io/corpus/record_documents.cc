@@ -86,7 +86,7 @@ void map_documents(const json& cells, const Job::Input& input, Record& record) {
   size_t bytes = 0;
   for (const json& entry : list) {
     const std::string what = fmt::format("document {}", record.documents.size() + 1);
-    record.documents.push_back(document_of(entry, what));
+    record.documents.push_back(read_html(document_of(entry, what), input.html).text);
     bytes += record.documents.back().size();
     if (blank(record.documents.back())) reject("{} is empty", what);
   }

@@ -221,11 +221,13 @@ void RecordMapper::map_document(const json& cells, Record& record) const {
   const auto append = [&](const std::string& column) {
     const auto value = cells.find(column);
     if (value == cells.end() || value->is_null()) return;
-    const std::string text = joined_text_of(*value, fmt::format("column \"{}\"", column));
-    if (blank(text)) return;
+    HtmlText read = read_html(joined_text_of(*value, fmt::format("column \"{}\"", column)), input_.html);
+    if (blank(read.text)) return;
     if (!record.document.empty()) record.document += '\n';
     record.columns.push_back({column, record.document.size()});
-    record.document += text;
+    if (!read.runs.empty())
+      record.columns.back().runs = std::make_shared<const std::vector<TextRun>>(std::move(read.runs));
+    record.document += read.text;
   };
   const std::vector<std::string> columns = schema_ ? input_.document : std::vector{input_.context};
   for (const std::string& column : columns) append(column);
@@ -241,7 +243,7 @@ void RecordMapper::map_context(const json& cells, Record& record) const {
   const json id = id_of(cell(cells, input_.context_id), fmt::format("column \"{}\"", input_.context_id));
   std::string own;
   if (const auto value = cells.find(input_.context); value != cells.end() && !value->is_null())
-    own = joined_text_of(*value, fmt::format("column \"{}\"", input_.context));
+    own = read_html(joined_text_of(*value, fmt::format("column \"{}\"", input_.context)), input_.html).text;
   if (blank(own)) own.clear();
   if (gathers_) {
     record.id = id;
@@ -341,6 +343,11 @@ const json& list_cell(const json& cells, std::string_view column, std::string_vi
   if (list.empty()) reject("the record has no {}", things);
   if (list.size() > most) reject("the record has {} {}; at most {} are allowed", list.size(), things, most);
   return list;
+}
+
+HtmlText read_html(std::string text, Html html) {
+  if (html == Html::text) return html_text(text);
+  return {std::move(text), {}};
 }
 
 }  // namespace sheaf

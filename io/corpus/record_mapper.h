@@ -122,4 +122,7 @@ const nlohmann::json& only_entry(const nlohmann::json& value, std::string_view w
 nlohmann::json id_of(const nlohmann::json& value, std::string_view what);
 bool blank(const std::string& text);
 
+/// The text of a cell, read as the job wants HTML to be.
+HtmlText read_html(std::string text, Html html);
+
 }  // namespace sheaf

@@ -171,6 +171,11 @@ void add_input_keys(Keys& keys) {
                            {kExtract});
   input.add<&In::document>("document", kColumns, rows,
                            "The text to extract from; several columns are joined by line breaks", {kExtract});
+  input.add<&In::html>(
+      "html", kAny, rows,
+      "What to do with HTML in documents and contexts: keep it, or read it as text, without tags "
+      "and scripts",
+      {kNotChat});
   input.add<&In::locale>(
       "locale", {.text = "a language, or a language and a country: de, en-US"}, rows,
       "How the corpus writes numbers and dates: whether 1.200 is 1200 or 1.2, and 03/04 in "

@@ -159,6 +159,7 @@ FinishedRun::FinishedRun(const RunPlaces& places, bool unfinished)
       schema_path_(find_schema(places, manifest_)),
       schema_(read_schema(schema_path_)) {
   find_corpus(places, manifest_, job_);
+  job_.input.html = Html::keep;  // spans point into the columns as they are
   files_ = find_corpus_files(job_.input).files;
 }
 
