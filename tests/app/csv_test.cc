@@ -153,13 +153,11 @@ TEST_F(CsvThroughTheProgram, InspectProposesJobsThatPlan) {
   for (const std::string& corpus :
        {scratch_.path("corpus.csv"), scratch_.path("corpus.jsonl"), source + "catalog/catalog.jsonl",
         source + "catalog/catalog.parquet", source + "shops/products.jsonl"}) {
-    const auto about = json::parse(sheaf("inspect --json " + corpus).out);
+    const auto about = json::parse(sheaf("inspect --json --model " + model + " " + corpus).out);
     const json& proposed = about.at("corpus").at("proposed");
     scratch_.write("schema.yaml", proposed.at("schema").get<std::string>());
-    const std::string job = scratch_.write(
-        "proposed.yaml", "model: {path: " + model + "}\nengine: {device: cpu}\noutput: {path: planned}\n" +
-                             proposed.at("job").get<std::string>());
-    const Ran ran = sheaf("plan " + job);
+    const std::string job = scratch_.write("proposed.yaml", proposed.at("job").get<std::string>());
+    const Ran ran = sheaf("plan " + job + " --set engine.device=cpu");
     EXPECT_NE(ran.out.find(", 0 rejects"), std::string::npos) << ran.out;
     EXPECT_EQ(ran.err, "") << corpus;
   }
