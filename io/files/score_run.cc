@@ -110,7 +110,7 @@ class ScoreInput {
       else
         strange.insert(item.attribute);
     }
-    name_some(note_, "without one type in the schema, left out of the scores by type",
+    note_some(note_, "without one type in the schema, left out of the scores by type",
               {strange.begin(), strange.end()}, scored());
   }
 
