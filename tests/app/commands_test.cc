@@ -62,7 +62,7 @@ TEST(Run, ADeviceThatIsNotThereIsRefused) {
   const TempFolder scratch;
   const Ran ran =
       run_sheaf(scratch, "run configs/demo.yaml --device cuda:99 --set output.path=" + scratch.path("o"));
-  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_EQ(ran.exit_code, 3);
   EXPECT_NE(ran.err.find("cuda:99"), std::string::npos) << ran.err;
 }
 
