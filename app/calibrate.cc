@@ -17,7 +17,7 @@ void calibrate(const CalibrateCommand& command) {
   const CalibrateResult result = calibrate_confidence(command.settings);
   file.write(confidence_file_text(result.scales));
   for (const std::string& notice : result.notices) print_line(notice, Stream::err);
-  print_text(calibrate_text(result, command.out));
+  print_text(calibrate_text(command.settings, result, command.out));
 }
 
 }  // namespace
@@ -39,7 +39,14 @@ void add_calibrate_command(Program& program) {
        {"--gold-format", settings.gold_format, "The dataset of --gold, if it is not recognized",
         value_name("NAME"), kWithDefault},
        {"--unmentioned-absent", settings.unmentioned_absent,
-        "attributes: attributes that the gold does not name are absent, so a value for one is wrong"}},
+        "attributes: attributes that the gold does not name are absent, so a value for one is wrong"},
+       {"--precision", settings.precision,
+        "Also choose the confidence from which on at least this share of the values is right, for task.trust "
+        "of "
+        "another job",
+        number_from(0.5, 0.9999)},
+       {"--risk", settings.risk, "The probability that the promise of --precision does not hold",
+        kWithDefault, number_from(1e-6, 0.5), works_with("--precision")}},
       [options] { calibrate(*options); })
       .footer("docs/confidence.md says what is computed.");
 }

@@ -63,10 +63,12 @@ void show_plan(const JobPlan& plan, const Job& job, Stream to) {
     say("examples {} in all; with the instruction, at most {} tokens before a document", examples,
         plan.head_tokens());
   if (plan.reuses) {
-    const int64_t all = plan.read.reused + plan.engine.answers;
+    const int64_t all = plan.read.reused + plan.read.trusted + plan.engine.answers;
     say("reused   {} already known ({:.1f} % of all)", counted(plan.read.reused, "answer"),
         all > 0 ? 100 * static_cast<double>(plan.read.reused) / static_cast<double>(all) : 0);
   }
+  if (plan.read.trusted > 0)
+    say("trusted  {} of another model are not asked for", counted(plan.read.trusted, "answer"));
   say("tokens   {} computed; without sharing {} ({:.1f}x)", tokens, plan.engine.alone_tokens,
       tokens > 0 ? static_cast<double>(plan.engine.alone_tokens) / static_cast<double>(tokens) : 0);
   if (!job.engine.kv_store.path.empty())

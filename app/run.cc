@@ -7,65 +7,14 @@
 #include "core/text/spelling.h"
 #include "io/answers/answer_log.h"
 #include "io/run_folder/merge_shards.h"
-#include "io/run_folder/output_place.h"
 
 namespace sheaf {
 namespace {
 
 struct RunOptions : JobOptions {
   RunSettings settings;
-  bool zero_on_rejects = false;
-  std::string log, log_format = "text", metrics;
+  LogSettings log;
 };
-
-/// Runs the job, and tells the log and the metrics how it ended, however it did.
-RunEnd run_logged(const RunOptions& options, const Job& job) {
-  std::optional<RunLog> log;
-  if (!options.log.empty()) {
-    check_log_apart(options.log, job);
-    log.emplace(options.log, options.log_format == "json");
-  }
-  std::optional<RunMetrics> metrics;
-  if (!options.metrics.empty()) metrics.emplace(options.metrics, paths_read(job));
-  const auto tell = [&](int exit_code, nlohmann::ordered_json fields, const std::string& text) {
-    fields["exit_code"] = exit_code;
-    if (log) log->write("end", fields, fmt::format("end: exit code {}{}", exit_code, text));
-    if (metrics) metrics->end(exit_code);
-  };
-  ShownRun shown(options.quiet || options.json, log ? &*log : nullptr, metrics ? &*metrics : nullptr);
-  RunEnd end;
-  try {
-    end = run_job(job, options.settings, shown);
-  } catch (const Error& error) {
-    tell(static_cast<int>(error.fault()), {{"error", error.what()}}, fmt::format(": {}", error.what()));
-    throw;
-  } catch (const std::exception& error) {
-    tell(static_cast<int>(Fault::fatal), {{"error", error.what()}}, fmt::format(": {}", error.what()));
-    throw;
-  }
-  if (options.zero_on_rejects && end.exit_code == 1) end.exit_code = 0;
-  if (!end.interrupted.empty()) {
-    tell(end.exit_code, {{"text", end.interrupted}}, ": " + end.interrupted);
-  } else if (!end.report.is_object()) {
-    tell(end.exit_code, nlohmann::ordered_json::object(), "");
-  } else {
-    const nlohmann::ordered_json& report = end.report;
-    tell(end.exit_code,
-         {{"rows", report.at("rows")},
-          {"rejects", report.at("rejects")},
-          {"answers", report.at("answers")},
-          {"reused", report.value("reused", int64_t{0})},
-          {"tokens", report.at("tokens").at("computed")},
-          {"seconds", report.at("seconds").at("total")},
-          {"rows_per_second", report.at("rows_per_second")},
-          {"usd", report.at("cost").at("usd")},
-          {"was_finished", end.was_finished}},
-         fmt::format(": {}, {} in {:.1f} s", counted(report.at("rows").get<int64_t>(), "row"),
-                     counted(report.at("rejects").get<int64_t>(), "reject"),
-                     report.at("seconds").at("total").get<double>()));
-  }
-  return end;
-}
 
 int run(const RunOptions& options) {
   if (options.settings.shards > 0 && options.settings.shard != "auto")
@@ -74,7 +23,8 @@ int run(const RunOptions& options) {
   stop_in_order();
   outlive_readers();
   const Job job = options.read();
-  const RunEnd end = run_logged(options, job);
+  ShownRun shown(options.quiet || options.json);
+  const RunEnd end = run_logged_job(job, options.settings, options.log, shown);
   if (!end.interrupted.empty()) print_note(end.interrupted);
   if (end.was_finished && options.json)
     print_json(end.report.is_object() ? end.report : nlohmann::ordered_json::object());
@@ -122,7 +72,7 @@ void add_run_command(Program& program) {
        {"--shards", settings.shards,
         "With --shard auto: the number of parts, if the scheduler does not set it",
         whole_from<int64_t>(1, 100000), works_with("--shard")},
-       {"--exit-zero-on-rejects", options->zero_on_rejects,
+       {"--exit-zero-on-rejects", settings.zero_on_rejects,
         "End with exit code 0, not 1, when records were rejected: schedulers take 1 for a failure"},
        {"--max-rejects", settings.max_rejects,
         "Stop with exit code 2 when more records than this are rejected: a number, or a share of "
@@ -139,11 +89,11 @@ void add_run_command(Program& program) {
         "End with exit code 2, before anything is decoded, when a smaller share of the answers is known from "
         "the runs of --reuse: 0.9 or 90%",
         value_name("SHARE")},
-       {"--log", options->log,
+       {"--log", options->log.log,
         "Append to this file what the run has to say, and its progress every ten seconds; also with --quiet"},
-       {"--log-format", options->log_format, "Lines of text, or a JSON object per line (docs/reliability.md)",
+       {"--log-format", options->log.format, "Lines of text, or a JSON object per line (docs/reliability.md)",
         one_of({"text", "json"}), kWithDefault, works_with("--log")},
-       {"--metrics", options->metrics,
+       {"--metrics", options->log.metrics,
         "Keep figures for Prometheus in this file, for node_exporter's textfile collector: DIR/sheaf.prom",
         value_name("FILE")}},
       [options] { return run(*options); });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <ranges>
 #include <utility>
 
 #include "core/base/random_stream.h"
@@ -123,9 +124,9 @@ Speculator::Match Speculator::find(const Stack& stack, const Slot& slot) const {
   Match best;
   look(own_, own_, false, best);
   const std::vector<Sight>& sees = stack.segments[slot.answer].sees;
-  for (auto sight = sees.rbegin(); sight != sees.rend(); ++sight)
-    if (sight->segment != slot.prompt) look(stack.segments[sight->segment].tokens, own_, false, best);
-  for (auto answer = answers_.rbegin(); answer != answers_.rend(); ++answer) look(*answer, own_, true, best);
+  for (const Sight& sight : std::views::reverse(sees))
+    if (sight.segment != slot.prompt) look(stack.segments[sight.segment].tokens, own_, false, best);
+  for (const auto& answer : std::views::reverse(answers_)) look(answer, own_, true, best);
   return best;
 }
 
@@ -155,8 +156,8 @@ Guess Speculator::guess(const Stack& stack, const Slot& slot, const Tokens& answ
       if (!allowed.empty() && !std::ranges::binary_search(allowed, next)) break;
     }
     own_.push_back(next);
-    if (slot.allowed && (node = slot.allowed->advance(node, next)) < 0) break;
-    if (!slot.allowed && ends(slot, std::span(own_).subspan(prompt))) break;
+    if (slot.allowed) node = slot.allowed->advance(node, next);
+    if (slot.allowed ? node < 0 : ends(slot, std::span(own_).subspan(prompt))) break;
     guess.tokens.push_back(next);
     guess.kinds.push_back(kind);
     if (match.length > 0) {

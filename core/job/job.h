@@ -94,6 +94,13 @@ struct Job {
       uint64_t seed = 0;                ///< of their choice
       bool unmentioned_absent = false;  ///< an attribute that gold does not name is null, not left out
     } examples;  ///< extract: earlier turns of the chat, shared by all prompts of a category
+
+    struct Trust {
+      std::string run;            ///< folder of a finished run; empty: none
+      double at_least = 0;        ///< least confidence of a value that is taken
+      double nulls_at_least = 0;  ///< least confidence of a null that is taken; 0: as at_least
+      double precision = 0;       ///< in place of at_least: least mean confidence of what is taken
+    } trust;  ///< extract: values of another model that are taken instead of decoding them
   } task;
 
   struct Method {
@@ -151,6 +158,7 @@ struct Job {
     bool logprobs = false;            ///< the log-probability of every value
     bool raw = false;                 ///< the text the model wrote for every value
     bool spans = false;               ///< where every value stands in its document
+    bool sources = false;             ///< extract: rows say which model gave each value
     bool confidence = false;          ///< how likely every value is right
     std::string calibration;          ///< file that `sheaf calibrate` wrote; empty: probabilities as decoded
     bool tokens = false;              ///< how many tokens document and answers have

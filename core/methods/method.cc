@@ -157,6 +157,16 @@ std::string examples_trouble(const Job::Method& method) {
   return {};
 }
 
+std::string trust_trouble(const Job::Method& method) {
+  const bool apart = make_builder(method).scope == AnswerScope::question;
+  if (apart && find_method(method.name).wording.answers == AnswerForm::each) return {};
+  return fmt::format(
+      "task.trust needs values that do not depend on each other, which method.name {}{} does not have; use "
+      "hpd or "
+      "separate with method.values independent and method.stacking isolated",
+      method.name, apart ? "" : " with these settings");
+}
+
 std::string list_trouble(const Job& job) {
   if (job.task.list_attributes) return {};
   const Wording& wording = find_method(job.method.name).wording;

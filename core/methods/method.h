@@ -95,6 +95,8 @@ const Method& find_method(std::string_view name);
 /// In the order of the table; of those that serve a task where `task` names one.
 std::vector<std::string> method_names(TaskKind task = TaskKind::none);
 
+/// Why a job cannot leave out questions whose answers another model gave; empty where it can.
+std::string trust_trouble(const Job::Method& method);
 /// Why its prompts cannot have examples; empty where they can.
 std::string examples_trouble(const Job::Method& method);
 /// Why task.list_attributes cannot be as the job says; empty: it can.

@@ -14,7 +14,8 @@ constexpr double kSurest = 15;  // a logit: nothing that was judged tells more c
 constexpr double kGoals[] = {0.90, 0.95, 0.99};
 constexpr size_t kBins = 15;
 constexpr int kCurvePoints = 20;
-constexpr double kBiasStep = 0.25, kWidestBias = 10;
+constexpr int kBiasSteps = 40;
+constexpr double kBiasStep = 0.25, kWidestBias = kBiasSteps * kBiasStep;
 
 double logit(double confidence) {
   if (confidence <= 0) return -kSurest;
@@ -60,7 +61,7 @@ class ScaleFit {
   }
 
   void climb(bool both) {
-    constexpr int kMostSteps = 100;
+    constexpr int kMostSteps = 100, kMostHalvings = 33;
     constexpr double kRidge = 1e-9, kClose = 1e-10;
     double held = loss(slope_, offset_);
     for (int step = 0; step < kMostSteps; ++step) {
@@ -81,7 +82,8 @@ class ScaleFit {
         d_offset = -(h_slope * g_offset - h_both * g_slope) / determinant;
       }
       double share = 1, reached = held;
-      for (; share > 1e-10; share /= 2) {
+      for (int halvings = 0; halvings <= kMostHalvings; ++halvings) {
+        share = std::ldexp(1.0, -halvings);
         reached = loss(slope_ + share * d_slope, offset_ + share * d_offset);
         if (reached < held) break;
       }
@@ -155,6 +157,22 @@ std::string summary_text(std::span<const Judged> judged, const char* what) {
   return text;
 }
 
+/// Thresholds that are tested; each at this share of the risk, so that the choice among them costs nothing.
+constexpr int64_t kThresholds = 20;
+
+/// The chance that of `taken` predictions at least `right` are, if each is with probability `precision`.
+double chance_of_right(int64_t taken, int64_t right, double precision) {
+  if (right == 0 || precision >= 1) return 1;
+  const auto n = static_cast<double>(taken);
+  double chance = 0;
+  for (int64_t k = right; k <= taken; ++k) {
+    const auto r = static_cast<double>(k);
+    chance += std::exp(std::lgamma(n + 1) - std::lgamma(r + 1) - std::lgamma(n - r + 1) +
+                       r * std::log(precision) + (n - r) * std::log1p(-precision));
+  }
+  return std::min(chance, 1.0);
+}
+
 }  // namespace
 
 double ConfidenceScale::apply(double confidence) const {
@@ -186,6 +204,37 @@ std::optional<Taken> most_taken(std::span<const Judged> judged, double precision
   for (const Taken& taken : all_thresholds(judged))
     if (taken.precision >= precision) most = taken;
   return most;
+}
+
+int64_t fewest_to_promise(double precision, double risk) {
+  return static_cast<int64_t>(std::ceil(std::log(risk / kThresholds) / std::log(precision)));
+}
+
+std::optional<PromisedThreshold> promise_precision(std::span<const Judged> judged, double precision,
+                                                   double risk) {
+  std::vector<Judged> sorted(judged.begin(), judged.end());
+  std::ranges::sort(sorted, std::greater(), &Judged::confidence);
+  const auto items = std::ssize(sorted);
+  std::optional<PromisedThreshold> lowest;
+  int64_t taken = 0, right = 0;
+  for (int64_t step = 1; step <= kThresholds; ++step) {
+    const int64_t wanted = items * step / kThresholds;
+    // Equal ones are taken together.
+    while (taken < items && (taken < wanted || sorted[static_cast<size_t>(taken)].confidence ==
+                                                   sorted[static_cast<size_t>(taken - 1)].confidence))
+      right += sorted[static_cast<size_t>(taken++)].right;
+    if (taken == 0 || chance_of_right(taken, right, precision) > risk / kThresholds) continue;
+    lowest = {sorted[static_cast<size_t>(taken - 1)].confidence, taken, right, 0};
+  }
+  if (!lowest) return lowest;
+  // The exact (Clopper-Pearson) bound, by halving.
+  double low = precision, high = 1;
+  for (int i = 0; i < 50; ++i) {
+    const double middle = (low + high) / 2;
+    (chance_of_right(lowest->taken, lowest->right, middle) <= risk / kThresholds ? low : high) = middle;
+  }
+  lowest->bound = low;
+  return lowest;
 }
 
 ConfidenceSummary summarize_confidence(std::span<const Judged> judged) {
@@ -254,7 +303,8 @@ std::vector<BiasScores> sweep_null_bias(std::span<const MetricItem> items, doubl
   const Metric& metric = find_metric("attributes");
   std::vector<MetricItem> now(items.begin(), items.end());
   std::vector<BiasScores> sweep;
-  for (double bias = ran_with; bias <= ran_with + kWidestBias; bias += kBiasStep) {
+  for (int step = 0; step <= kBiasSteps; ++step) {
+    const double bias = ran_with + step * kBiasStep;
     for (MetricItem& item : now)
       if (turns_null(item, bias)) item.prediction->clear();
     const Scores scores = score_items(metric, now, {.resamples = 0});

@@ -54,6 +54,21 @@ struct ConfidenceSummary {
 };
 ConfidenceSummary summarize_confidence(std::span<const Judged> judged);
 
+/// A confidence from which on predictions can be taken.
+struct PromisedThreshold {
+  double at_least = 0;
+  int64_t taken = 0, right = 0;  ///< of the sample
+  double bound = 0;              ///< on the precision of all predictions like those of the sample
+};
+
+/// The lowest threshold, of those that take a twentieth, two twentieths, … of the sample, from which on at
+/// least `precision` of all predictions like these are right, with a probability of 1 − `risk` over the
+/// sample. Nothing where the sample cannot promise it. docs/confidence.md says how it is tested.
+std::optional<PromisedThreshold> promise_precision(std::span<const Judged> judged, double precision,
+                                                   double risk);
+/// The fewest predictions, all of them right, that promise it.
+int64_t fewest_to_promise(double precision, double risk);
+
 /// Predictions that have a confidence: those that say something, and those that say nothing.
 struct JudgedItems {
   std::vector<Judged> values, nulls;

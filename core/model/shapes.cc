@@ -51,6 +51,10 @@ constexpr Shape kShapes[] = {
     {"olmo-2-32b", "olmo2", 64, 5120, 27648, 40, 8, 128, 100352, 4096, false},
 };
 
+/// Values of a matrix that are drawn; the others repeat them, for drawing takes longer than what is measured.
+/// The number is a prime, so that no two rows are alike.
+constexpr size_t kDrawn = 1'000'003;
+
 class RandomWeights {
  public:
   RandomWeights(Model& model, uint32_t seed) : model_(model), random_(seed) {}
@@ -58,7 +62,11 @@ class RandomWeights {
   Matrix matrix(std::string name, int64_t rows, int64_t cols, float mean, float spread) {
     std::normal_distribution<float> normal(mean, spread);
     auto values = std::make_shared<std::vector<float>>(static_cast<size_t>(rows * cols));
-    for (float& value : *values) value = normal(random_);
+    const size_t drawn = std::min(values->size(), kDrawn);
+    std::generate_n(values->begin(), drawn, [&] { return normal(random_); });
+    for (size_t at = drawn; at < values->size(); at += drawn)
+      std::copy_n(values->begin(), std::min(drawn, values->size() - at),
+                  values->begin() + static_cast<ptrdiff_t>(at));
     Matrix result;
     result.name = std::move(name);
     result.rows = rows;

@@ -11,22 +11,27 @@ namespace sheaf {
 void KnownAnswers::leave_out(std::span<const Record> records, std::vector<ReadyRecord>& ready,
                              AnswerScope scope, const Keys& lost, std::vector<KeyedAnswers>& keyed) {
   keyed.assign(records.size(), {});
+  for (size_t i = 0; i < records.size(); ++i) keyed[i].taken = ready[i].parts.known;
   if (!store || scope == AnswerScope::prompt) return;
   const bool together = scope == AnswerScope::record;
   Keys here;
   for (size_t i = 0; i < records.size(); ++i) {
     if (!ready[i].refused.empty()) continue;
-    auto& [keys, known] = keyed[i];
-    keys = store->keys(records[i], ready[i].parts, together);
-    for (const AnswerKey& key : keys) {
+    KeyedAnswers& each = keyed[i];
+    each.keys = store->keys(records[i], ready[i].parts, together);
+    for (size_t q = 0; q < each.keys.size(); ++q) {
+      const AnswerKey& key = each.keys[q];
       const std::lock_guard lock(mutex_);
-      known.push_back(!lost.contains(key) &&
-                      (here.contains(key) || to_come_.contains(key) || store->knows(key)));
+      each.known.push_back(!each.takes(q) && !lost.contains(key) &&
+                           (here.contains(key) || to_come_.contains(key) || store->knows(key)));
     }
-    const auto count = std::ranges::count(known, true);
-    if (count == 0 || (together && count < std::ssize(known))) known.clear();
-    here.insert(keys.begin(), keys.end());
-    ready[i].parts.known = known;
+    const auto count = std::ranges::count(each.known, true);
+    if (count == 0 || (together && count < std::ssize(each.known))) each.known.clear();
+    for (size_t q = 0; q < each.keys.size(); ++q)
+      if (!each.takes(q)) here.insert(each.keys[q]);
+    ready[i].parts.known = each.known.empty() ? each.taken : each.known;
+    for (size_t q = 0; q < each.known.size(); ++q)
+      if (each.takes(q)) ready[i].parts.known[q] = true;
   }
 }
 
@@ -50,7 +55,9 @@ Plan KnownAnswers::plan(Task& task, Planner& planner, std::span<const Record> re
     });
     if (missed) continue;
     const std::lock_guard lock(mutex_);
-    for (const KeyedAnswers& each : keyed) to_come_.insert(each.keys.begin(), each.keys.end());
+    for (const KeyedAnswers& each : keyed)
+      for (size_t q = 0; q < each.keys.size(); ++q)
+        if (!each.takes(q)) to_come_.insert(each.keys[q]);
     return plan;
   }
 }
@@ -59,6 +66,7 @@ int64_t KnownAnswers::complete(const KeyedAnswers& keyed, std::vector<Answer>& a
   int64_t reused = 0;
   for (size_t q = 0; q < keyed.keys.size(); ++q) {
     const AnswerKey& key = keyed.keys[q];
+    if (keyed.takes(q)) continue;
     if (keyed.knows(q)) {
       std::optional<Answer> found = store->find(key);
       if (!found) fail("a known answer is gone");
@@ -68,7 +76,8 @@ int64_t KnownAnswers::complete(const KeyedAnswers& keyed, std::vector<Answer>& a
     store->add(key, answers[q]);
   }
   const std::lock_guard lock(mutex_);
-  for (const AnswerKey& key : keyed.keys) to_come_.erase(key);
+  for (size_t q = 0; q < keyed.keys.size(); ++q)
+    if (!keyed.takes(q)) to_come_.erase(keyed.keys[q]);
   return reused;
 }
 

@@ -42,8 +42,11 @@ class AnswerStore {
 struct KeyedAnswers {
   std::vector<AnswerKey> keys;  ///< of its answers; none where they are not kept
   std::vector<bool> known;      ///< answers that were known before the record was planned; empty: none
+  std::vector<bool> taken;      ///< answers that the task has, which no store is asked for; empty: none
 
   bool knows(size_t question) const { return !known.empty() && known[question]; }
+  bool takes(size_t question) const { return !taken.empty() && taken[question]; }
+  bool decodes(size_t question) const { return !knows(question) && !takes(question); }
 };
 
 /// Answers that need not be decoded: of an earlier run, or to an equal question earlier in this one. The

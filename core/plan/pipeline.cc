@@ -160,7 +160,7 @@ void Pipeline::take_ahead(Window& from, Window& to) {
     if (entry.kept || entry.open > 0) continue;
     const size_t before = to.ahead.size();
     for (size_t q = 0; q < entry.keyed.keys.size(); ++q)
-      if (!entry.keyed.knows(q)) to.ahead.emplace_back(entry.keyed.keys[q], entry.outcome.answers[q]);
+      if (entry.keyed.decodes(q)) to.ahead.emplace_back(entry.keyed.keys[q], entry.outcome.answers[q]);
     entry.kept = to.ahead.size() > before;
     to.ahead_records += entry.kept;
   }
@@ -208,12 +208,13 @@ void Pipeline::emit_behind(const Emit& emit, const Refuse& refuse) {
 
 void Pipeline::emit_window(Window& window, const Emit& emit, const Refuse& refuse) {
   auto reject = window.rejects.begin();
-  int64_t records = 0, answers = 0, reused = 0, no_longer_ahead = 0;
+  int64_t records = 0, answers = 0, reused = 0, taken = 0, no_longer_ahead = 0;
   for (size_t i = window.passed_on; i <= window.records.size(); ++i) {
     for (; reject != window.rejects.end() && reject->first == i; ++reject) refuse(reject->second);
     if (i == window.records.size() || window.entries[i].refused) continue;
     Entry& entry = window.entries[i];
     reused += known.complete(entry.keyed, entry.outcome.answers);
+    taken += std::ranges::count(entry.keyed.taken, true);
     no_longer_ahead += entry.kept;
     answers += std::ssize(entry.outcome.answers);
     emit(window.records[i], entry.outcome);
@@ -223,8 +224,9 @@ void Pipeline::emit_window(Window& window, const Emit& emit, const Refuse& refus
   count([&](PipelineStats& stats) {
     stats.ahead += window.ahead_records - no_longer_ahead;
     stats.records += records;
-    stats.answers += answers - reused;
+    stats.answers += answers - reused - taken;
     stats.reused += reused;
+    stats.trusted += taken;
     for (const auto& [_, rejected] : window.rejects) stats.rejects += rejected.records;
   });
   if (on_window) on_window(window.end);

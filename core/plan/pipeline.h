@@ -14,6 +14,7 @@ struct PipelineStats {
   int64_t decoded = 0;  ///< records whose answers are complete, written or not yet
   int64_t answers = 0;  ///< of the records that were passed on, without those that were known
   int64_t reused = 0;   ///< answers that were known
+  int64_t trusted = 0;  ///< answers that the task had (task.trust)
   int64_t ahead = 0;    ///< records without a row yet whose answers were kept (AnswerStore::keep)
   int64_t rejects = 0;
   int64_t windows = 0;

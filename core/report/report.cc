@@ -131,6 +131,11 @@ std::string report_text(const ordered_json& report) {
                     100 * ratio(static_cast<double>(reused), static_cast<double>(reused + whole("/answers"))),
                     saved > 0 ? fmt::format("; saved about ${:.4f}", saved) : "");
   }
+  if (const auto trusted = report.value("trusted", int64_t{0}); trusted > 0)
+    text += fmt::format(
+        "  trusted  {} of another model ({:.1f} % of all)\n", counted(trusted, "answer"),
+        100 * ratio(static_cast<double>(trusted),
+                    static_cast<double>(trusted + report.value("reused", int64_t{0}) + whole("/answers"))));
   if (whole("/sessions") > 1) text += fmt::format("  sessions {}, all counted here\n", whole("/sessions"));
   if (whole("/rows_uncounted") + whole("/rejects_uncounted") > 0)
     text += fmt::format(

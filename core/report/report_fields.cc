@@ -32,6 +32,7 @@ double ratio(const Json& report, const char* a, const char* b) {
 template <size_t Size>
 struct Path {
   char text[Size];
+  // NOLINTNEXTLINE(google-explicit-constructor): a literal becomes a template's argument by conversion only
   constexpr Path(const char (&path)[Size]) { std::copy_n(path, Size, text); }
 };
 
@@ -223,6 +224,7 @@ Fields make_fields() {
       count("/rejects", of<&R::pipeline, &P::rejects>, "rejects"),
       count("/answers", of<&R::pipeline, &P::answers>),
       later(count("/reused", of<&R::pipeline, &P::reused>)),
+      later(count("/trusted", of<&R::pipeline, &P::trusted>)),
       rate("/rows_per_second", rows_per_second, "rows a second", nullptr, Better::more),
 
       seconds("/seconds/total", of<&R::total_seconds>, "total time", Better::less),

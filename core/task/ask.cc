@@ -108,8 +108,8 @@ class AskTask : public WordedTask {
     FindingParts findings;
     findings.instruction = bin_->instruction;
     const size_t around = encode(document_text("")).size();
-    // Each with the two line breaks before the next: one token between texts for many tokenizers, two for
-    // those that split before the last line break.
+    // A finding takes its tokens and the blank line before the next finding. Some tokenizers encode "\n\n"
+    // alone as one token and between two texts as two.
     const size_t between = std::max<size_t>(encode("\n\n").size(), 2);
     const auto each = static_cast<size_t>(job_.method.finding_tokens) + between;
     findings.most_tokens = [=](size_t count) { return around + count * each; };

@@ -38,6 +38,21 @@ bool can_copy(const std::shared_ptr<const TokenSpelling>& tokens, const Tokens& 
   return node < 0;
 }
 
+/// Whether a value may begin with the character at byte `at`. Punctuation may only where it belongs to what
+/// follows it: "#3", "-20", "(large", but not ", sea salt" and not the "-oz" of "12-oz".
+bool may_begin_value(std::string_view document, size_t at) {
+  constexpr int kOfWord = CharClass::is_letter | CharClass::is_number | CharClass::is_mark;
+  const auto [point, bytes] = decode_valid(document.data() + at);
+  if (!(char_classes()[point] & CharClass::is_punct) && point != '|') return true;
+  if (std::string_view(",;:!?)]}|").find(document[at]) != std::string_view::npos) return false;
+  if (at + bytes == document.size() || is_space_character(decode_valid(document.data() + at + bytes).point))
+    return false;
+  if (at == 0) return true;
+  size_t before = at - 1;
+  while (inside_character(document[before])) --before;
+  return !(char_classes()[decode_valid(document.data() + before).point] & kOfWord);
+}
+
 }  // namespace
 
 bool can_decode(const Pattern& pattern) {
@@ -165,7 +180,7 @@ void SpanAnswers::write_text(std::string_view document, size_t begin, size_t end
     const auto [point, bytes] = decode_valid(document.data() + at);
     const bool line_end = point < 0x20, space = is_space_character(point);
     const bool word = splits_words(document, at);
-    if (word && !line_end && !space) starts_.push_back(text_.size());
+    if (word && !line_end && !space && may_begin_value(document, at)) starts_.push_back(text_.size());
     ends_.resize(text_.size() + 1);
     ends_[text_.size()] = word && after_text;
     if (point == '"' || point == '\\') text_ += '\\';

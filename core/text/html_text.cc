@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kLongestEntity = 32, kLongestTag = 1 << 16;  // bytes
 
 using Entity = std::pair<std::string_view, uint32_t>;
-/// Those of HTML 4 that shops write.
+/// The named entities of HTML 4 that occur in shops' texts.
 constexpr Entity kEntities[] = {
     {"amp", '&'},      {"lt", '<'},        {"gt", '>'},       {"quot", '"'},     {"apos", '\''},
     {"nbsp", ' '},     {"iexcl", 0xA1},    {"cent", 0xA2},    {"pound", 0xA3},   {"yen", 0xA5},

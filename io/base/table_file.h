@@ -40,8 +40,8 @@ class TableFile {
     std::vector<nlohmann::json> cells;  ///< one object a row: column → value
     std::string error;                  ///< where not empty, the rows could not be read
   };
-  /// Passes over whole row groups that have at most `most` rows together, unread, and says how many rows
-  /// those are: 0 in the midst of a group.
+  /// Skips whole row groups of at most `most` rows together without reading them. Returns the number of rows
+  /// skipped, which is 0 in the midst of a group.
   int64_t skip_groups(int64_t most);
   /// The next rows, or nothing at the end.
   std::optional<Batch> next();

@@ -105,6 +105,37 @@ std::string sweep_text(const CalibrateResult& result) {
   return text;
 }
 
+std::string promise_line(const char* what, const CalibrateSettings& settings, int64_t judged,
+                         const std::optional<PromisedThreshold>& promise) {
+  if (promise)
+    return fmt::format("{:<8} from {:.6f} on: {} of {} taken, {} of them right; at least {:.4f} of all are\n",
+                       what, promise->at_least, promise->taken, judged, promise->right, promise->bound);
+  const int64_t fewest = fewest_to_promise(settings.precision, settings.risk);
+  return fmt::format(
+      "{:<8} none can be taken: {}\n", what,
+      judged < fewest
+          ? fmt::format("the sample judges {} of them, and a promise needs {} or more", judged, fewest)
+          : fmt::format("too few of the surest of the {} judged ones are right", judged));
+}
+
+/// What a job of another model may take from this run.
+std::string trust_text(const CalibrateSettings& settings, const CalibrateResult& result) {
+  std::string text = fmt::format(
+      "\nPrecision of at least {:g} with a probability of {:g}, for records like those of the sample:\n",
+      settings.precision, 1 - settings.risk);
+  text += promise_line("values", settings, result.scales.values.items, result.trusted_values);
+  text += promise_line("nulls", settings, result.scales.nulls.items, result.trusted_nulls);
+  if (!result.trusted_values && !result.trusted_nulls) return text;
+  // Confidence is at most 1: a least one of 1 takes next to nothing.
+  const auto least = [](const std::optional<PromisedThreshold>& promise) {
+    return promise ? std::floor(promise->at_least * 1e6) / 1e6 : 1.0;
+  };
+  return text + fmt::format(
+                    "In the job of another model:\n  task: {{trust: {{run: {}, at_least: {:g}, "
+                    "nulls_at_least: {:g}}}}}\n",
+                    settings.run, least(result.trusted_values), least(result.trusted_nulls));
+}
+
 }  // namespace
 
 CalibrateResult calibrate_confidence(const CalibrateSettings& settings) {
@@ -130,6 +161,10 @@ CalibrateResult calibrate_confidence(const CalibrateSettings& settings) {
             : "");
   else
     result.scales.nulls = fit_part(judged.nulls, result.nulls.emplace());
+  if (settings.precision > 0) {
+    result.trusted_values = promise_precision(judged.values, settings.precision, settings.risk);
+    result.trusted_nulls = promise_precision(judged.nulls, settings.precision, settings.risk);
+  }
   if (metric.name == "attributes") {
     result.sweep = sweep_null_bias(joined.items, result.ran_with);
     result.fixed = values_without_margin(joined.items);
@@ -137,7 +172,8 @@ CalibrateResult calibrate_confidence(const CalibrateSettings& settings) {
   return result;
 }
 
-std::string calibrate_text(const CalibrateResult& result, const std::string& file) {
+std::string calibrate_text(const CalibrateSettings& settings, const CalibrateResult& result,
+                           const std::string& file) {
   std::string text = part_line("values", result.scales.values, result.values);
   text += result.nulls ? part_line("nulls", result.scales.nulls, *result.nulls)
                        : fmt::format("nulls    keep their confidence: {}\n", result.why_no_nulls);
@@ -155,7 +191,8 @@ std::string calibrate_text(const CalibrateResult& result, const std::string& fil
   if (!result.sweep.empty())
     if (const double best = best_bias(result.sweep).bias; best != result.ran_with)
       job += fmt::format("  method: {{null_bias: {:g}}}\n", best);
-  return job.empty() ? text : text + "In the job:\n" + job;
+  if (!job.empty()) text += "In the job:\n" + job;
+  return settings.precision > 0 ? text + trust_text(settings, result) : text;
 }
 
 }  // namespace sheaf

@@ -13,6 +13,8 @@ struct CalibrateSettings {
   std::string gold, gold_format = "auto";
   std::string metric = "attributes";
   bool unmentioned_absent = false;  ///< as in JoinOptions
+  double precision = 0;             ///< to be promised for what another job takes (task.trust); 0: none
+  double risk = 0.05;               ///< that the promise does not hold
 };
 
 /// How far confidence was off before it was scaled, and after, on the same answers.
@@ -25,9 +27,11 @@ struct CalibrateResult {
   CalibrationErrors values;
   std::optional<CalibrationErrors> nulls;  ///< nothing: they could not be judged, and keep their confidence
   std::string why_no_nulls;
-  double ran_with = 0;               ///< method.null_bias of the run
-  std::vector<BiasScores> sweep;     ///< attributes only
-  int64_t fixed = 0;                 ///< values that do not know their margin, and stay values in the sweep
+  double ran_with = 0;            ///< method.null_bias of the run
+  std::vector<BiasScores> sweep;  ///< attributes only
+  int64_t fixed = 0;              ///< values that do not know their margin, and stay values in the sweep
+  /// Where a precision is asked for; nothing: the sample cannot promise it.
+  std::optional<PromisedThreshold> trusted_values, trusted_nulls;
   std::vector<std::string> notices;  ///< of ids that stand several times and of attributes, for the user
 };
 
@@ -36,6 +40,7 @@ struct CalibrateResult {
 CalibrateResult calibrate_confidence(const CalibrateSettings& settings);
 
 /// For people. `file`: where the scales are written.
-std::string calibrate_text(const CalibrateResult& result, const std::string& file);
+std::string calibrate_text(const CalibrateSettings& settings, const CalibrateResult& result,
+                           const std::string& file);
 
 }  // namespace sheaf

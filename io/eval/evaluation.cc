@@ -151,8 +151,8 @@ ordered_json Evaluation::time_cell(size_t cell) {
   return timed;
 }
 
-/// For the cells from this one on: measurements at the pace of those before, runs as long as the mean of
-/// those before. Nothing where neither is known.
+/// Seconds for the cells from `cell` on: a measurement takes its forecast at the pace of the finished
+/// measurements, a run the mean of the finished runs. Nothing as long as neither pace is known.
 std::optional<double> Evaluation::seconds_left(size_t cell) const {
   double timed = 0, ran = 0;
   for (size_t c = cell; c < cells_.size(); ++c) {

@@ -161,6 +161,25 @@ int32_t positions_of(const EvalLengths& lengths, int32_t answer_tokens) {
   return lengths.instruction_tokens + lengths.document_tokens + lengths.question_tokens + answer_tokens - 1;
 }
 
+/// Bytes for keys and values: what the job asks for, else what is `left` on the device.
+int64_t kv_room(const Job& job, int64_t left) {
+  return job.engine.kv_memory_gb > 0 ? static_cast<int64_t>(job.engine.kv_memory_gb * 1024 * 1024 * 1024)
+                                     : left;
+}
+
+EngineOptions engine_options(const Job& job, const Backend& backend, int64_t room,
+                             const std::vector<Stack>& stacks) {
+  EngineOptions engine;
+  engine.tokens_per_step =
+      job.engine.tokens_per_step > 0 ? job.engine.tokens_per_step : backend.preferred_tokens();
+  engine.prompts = job.engine.prompts;
+  engine.interrupted = &interrupted;
+  const int64_t page_bytes = backend.kv_bytes_per_token() * engine.page_size;
+  const int64_t pages = std::min(room / page_bytes, most_pages(stacks, engine.page_size));
+  engine.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / engine.page_size));
+  return engine;
+}
+
 }  // namespace
 
 int64_t EvalLengths::counted() const {
@@ -264,17 +283,8 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
   const int32_t vocab = draft_ ? std::min(config.vocab, draft_->config().vocab) : config.vocab;
   const Workload workload = make_rows(lengths, answer_tokens, vocab);
   const std::vector<Stack> stacks = pack(workload, {job.method, job.engine.window}, config.context);
-  EngineOptions engine;
-  engine.tokens_per_step =
-      job.engine.tokens_per_step > 0 ? job.engine.tokens_per_step : backend.preferred_tokens();
-  engine.prompts = job.engine.prompts;
-  engine.interrupted = &interrupted;
-  const int64_t page_bytes = backend.kv_bytes_per_token() * engine.page_size;
-  const int64_t room = job.engine.kv_memory_gb > 0
-                           ? static_cast<int64_t>(job.engine.kv_memory_gb * 1024 * 1024 * 1024)
-                           : kv_bytes_;
-  const int64_t pages = std::min(room / page_bytes, most_pages(stacks, engine.page_size));
-  engine.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / engine.page_size));
+  const int64_t room = kv_room(job, kv_bytes_);
+  EngineOptions engine = engine_options(job, backend, room, stacks);
   std::optional<Draft> draft;
   if (draft_) {
     const int64_t share = room / kDraftShare / (draft_->backend().kv_bytes_per_token() * engine.page_size);
@@ -314,7 +324,9 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
   // The pool only grows, so most of it may be of an earlier measurement.
   most_pages_ = std::max(most_pages_, median.pages);
   if (const int64_t taken = backend_->device_bytes(); taken > 0)
-    timed.memory_gb = static_cast<double>(taken - (most_pages_ - median.stats.peak_pages) * page_bytes) / 1e9;
+    timed.memory_gb = static_cast<double>(taken - (most_pages_ - median.stats.peak_pages) * engine.page_size *
+                                                      backend.kv_bytes_per_token()) /
+                      1e9;
   return timed;
 }
 
@@ -339,17 +351,7 @@ LengthsForecast::Pass LengthsBench::simulate(const Job& job, const EvalLengths& 
                            like.backend().preferred_tokens());
   const std::vector<Stack> stacks =
       pack(make_rows(lengths, answer_tokens, config.vocab), {job.method, job.engine.window}, config.context);
-  EngineOptions engine;
-  engine.tokens_per_step =
-      job.engine.tokens_per_step > 0 ? job.engine.tokens_per_step : counting.preferred_tokens();
-  engine.prompts = job.engine.prompts;
-  engine.interrupted = &interrupted;
-  const int64_t page_bytes = counting.kv_bytes_per_token() * engine.page_size;
-  const int64_t room = job.engine.kv_memory_gb > 0
-                           ? static_cast<int64_t>(job.engine.kv_memory_gb * 1024 * 1024 * 1024)
-                           : like.kv_bytes();
-  const int64_t pages = std::min(room / page_bytes, most_pages(stacks, engine.page_size));
-  engine.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / engine.page_size));
+  EngineOptions engine = engine_options(job, counting, kv_room(job, like.kv_bytes()), stacks);
   for (const Stack& stack : stacks)
     if (most_pages({stack}, engine.page_size) > engine.pages) {
       forecast.trouble = "a prompt does not fit the memory left for keys and values";
@@ -359,7 +361,9 @@ LengthsForecast::Pass LengthsBench::simulate(const Job& job, const EvalLengths& 
   std::optional<PredictedTime> predicted;
   if (device) engine.observer = &predicted.emplace(config, *device);
   const BenchRun run = run_once(counting, engine, stacks);
-  forecast.gb = std::max(forecast.gb, static_cast<double>(run.stats.peak_pages * page_bytes) / 1e9);
+  forecast.gb = std::max(
+      forecast.gb,
+      static_cast<double>(run.stats.peak_pages * engine.page_size * counting.kv_bytes_per_token()) / 1e9);
   if (device) forecast.error = device->error;
   return {run.stats.steps, predicted ? predicted->seconds() : 0};
 }

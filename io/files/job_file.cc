@@ -69,10 +69,39 @@ void read_examples(YamlMap& map, Job& job, MistakeList& found) {
   found.attempt([&] { check_exists(examples, "path", job.task.examples.path); });
 }
 
+void check_local(YamlMap& map, std::string_view key) {
+  if (const YamlPtr given = map.node(key); given && is_uri(given->text))
+    refuse("{}: {} must be a folder of this machine, not a URI", map.where(key), map.path(key));
+}
+
+void read_trust(YamlMap& map, Job& job, MistakeList& found) {
+  YamlMap own = map.map_or("trust", "run");
+  read_keys("task.trust", own, job, found);
+  if (map.has("trust")) own.require("run");
+  found.attempt([&] { own.finish(); });
+  if (!map.has("trust")) return;
+  if (job.task.kind != TaskKind::none) check_scopes("task.trust", own, job, found);
+  const Job::Task::Trust& trust = job.task.trust;
+  found.attempt([&] {
+    check_local(own, "run");
+    check_exists(own, "run", trust.run);
+    if ((trust.at_least > 0) == (trust.precision > 0))
+      refuse(
+          "{}: task.trust needs either at_least, the least confidence of a value that is taken (`sheaf "
+          "calibrate "
+          "--precision` chooses it), or precision",
+          map.where("trust"));
+    if (trust.precision > 0 && trust.nulls_at_least > 0)
+      refuse("{}: task.trust.nulls_at_least works only with at_least; remove one of the two",
+             own.where("nulls_at_least"));
+  });
+}
+
 void read_task(YamlMap& map, Job& job, MistakeList& found) {
   const size_t before = found.size();
   read_keys("task", map, job, found);
   found.attempt([&] { read_examples(map, job, found); });
+  found.attempt([&] { read_trust(map, job, found); });
   found.attempt([&] { map.finish(); });
   if (found.size() == before) {
     check_scopes("task", map, job, found);
@@ -191,11 +220,6 @@ bool read_method(YamlMap map, Job& job, bool files, MistakeList& found) {
   return found.size() == before;
 }
 
-void check_local(YamlMap& map, std::string_view key) {
-  if (const YamlPtr given = map.node(key); given && is_uri(given->text))
-    refuse("{}: {} must be a folder of this machine, not a URI", map.where(key), map.path(key));
-}
-
 /// A folder, or a map with it.
 void read_kv_store(YamlMap& map, Job& job) {
   const Job::Engine::KvStorePart& store = job.engine.kv_store;
@@ -304,6 +328,9 @@ void check_task_fits(const YamlMap& task, const Job& job, MistakeList& found) {
   if (!job.task.examples.path.empty())
     if (const std::string trouble = examples_trouble(job.method); !trouble.empty())
       found.add(fmt::format("{}: {}", task.where("examples"), trouble));
+  if (!job.task.trust.run.empty())
+    if (const std::string trouble = trust_trouble(job.method); !trouble.empty())
+      found.add(fmt::format("{}: {}", task.where("trust"), trouble));
   if (const std::string trouble = list_trouble(job); !trouble.empty())
     found.add(fmt::format("{}: {}", task.where("list_attributes"), trouble));
 }

@@ -115,6 +115,8 @@ ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
   if (!job.task.examples.path.empty()) print["examples"] = examples_fingerprint(job.task.examples);
   print.update(model_fingerprint(job.model));
   if (job.model.chat_is_file()) print["chat"] = file_fingerprint(job.model.chat, Look::every_byte);
+  if (!job.task.trust.run.empty())
+    print["trust"] = file_fingerprint(job.task.trust.run + "/manifest.json", Look::every_byte);
   if (!job.output.calibration.empty())
     print["calibration"] = file_fingerprint(job.output.calibration, Look::every_byte);
   print["corpus"] = corpus_fingerprint(job.input);

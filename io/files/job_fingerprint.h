@@ -20,7 +20,7 @@ nlohmann::ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& sh
 
 /// The part of a fingerprint that decides answers, whatever the records and questions are.
 nlohmann::ordered_json answer_settings(const Job& job, const nlohmann::ordered_json& fingerprint);
-/// The same without the rest of a fingerprint.
+/// The settings that decide answers, for a job whose fingerprint was not made: skips the corpus files.
 nlohmann::ordered_json answer_settings(const Job& job, bool gpu);
 
 /// The files of a model or an adapter that decide what it does: weights, configuration and tokenizer.

@@ -80,6 +80,7 @@ const Scope kPced{"method.name pced",
 const Scope kMapReduce{"method.name map-reduce",
                        [](const Job& job) { return find_method(job.method.name).wording.findings; }};
 const Scope kConfidence{"output.confidence true", [](const Job& job) { return job.output.confidence; }};
+const Scope kTrust{"task.trust", [](const Job& job) { return !job.task.trust.run.empty(); }};
 const Scope kPublished{"an output.path that is a URI",
                        [](const Job& job) { return is_uri(job.output.path); }};
 const Scope kOwnRows{"output.format jsonl, parquet and arrow",
@@ -235,6 +236,20 @@ void add_task_keys(Keys& keys) {
       "examples.unmentioned_absent", kAny, rows,
       "An attribute that gold does not name is null in the example's answer; otherwise it is left out",
       {kExtract});
+  using Trust = Job::Task::Trust;
+  task.add<&Task::trust, &Trust::run>(
+      "trust.run", kPath, file,
+      "A finished run of another model over the same corpus, whose sure values are taken instead of decoded",
+      {kExtract});
+  task.add<&Task::trust, &Trust::at_least>("trust.at_least", real(0, 1), rows,
+                                           "The least confidence of a value that is taken", {kExtract});
+  task.add<&Task::trust, &Trust::nulls_at_least>(
+      "trust.nulls_at_least", real(0, 1), rows,
+      "The least confidence of a null that is taken; 0: as task.trust.at_least", {kExtract});
+  task.add<&Task::trust, &Trust::precision>("trust.precision", real(0, 1), rows,
+                                            "In place of task.trust.at_least, for a run with "
+                                            "output.calibration: the least mean confidence of what is taken",
+                                            {kExtract});
 }
 
 void add_method_keys(Keys& keys) {
@@ -367,6 +382,7 @@ void add_output_keys(Keys& keys) {
                               "The file that `sheaf calibrate` wrote, which scales the confidence",
                               {kConfidence});
   output.add<&O::spans>("spans", kAny, rows, "Adds where each value stands in its document", {kExtract});
+  output.add<&O::sources>("sources", kAny, rows, "Adds which model gave each value", {kTrust});
   output.add<&O::tokens>("tokens", kAny, rows, "Adds how many tokens document and answers have", {kOwnRows});
   output.add<&O::timing>("timing", kAny, rows,
                          "Adds the seconds from when the engine takes the record until its last answer",

@@ -106,7 +106,10 @@ void check_is_new(const std::string& path) {
 /// Returns the files.
 std::vector<std::string> write_proposal(const std::string& job, const std::string& schema,
                                         const std::string& job_path, const ProposedPlaces& places) {
-  if (job.empty()) refuse("--write: no column of the corpus can be read, so there is no job to write");
+  if (job.empty())
+    refuse(
+        "--write: no column of the corpus holds text, numbers or lists, so no job can be proposed; name "
+        "another corpus");
   if (!job_path.ends_with(".yaml") && !job_path.ends_with(".yml"))
     refuse("--write: {} must end in .yaml", job_path);
   std::vector<std::string> files = {job_path};

@@ -214,7 +214,7 @@ EarlierRuns::EarlierRuns(const ReuseWish& wish, const Job& job, const std::vecto
     }
   }
   if (is_first_)
-    notices_ = {fmt::format("output.reuse: there is no run yet ({}), so every answer is decoded",
+    notices_ = {fmt::format("output.reuse: no earlier run exists ({}); this run decodes every answer",
                             fmt::join(wish.runs_of(job), ", "))};
 }
 

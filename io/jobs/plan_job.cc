@@ -7,6 +7,7 @@
 #include "core/report/run_statistics.h"
 #include "io/files/job_fingerprint.h"
 #include "io/jobs/repeated_ids.h"
+#include "io/jobs/trusted_run.h"
 
 namespace sheaf {
 namespace {
@@ -44,6 +45,7 @@ nlohmann::ordered_json JobPlan::json() const {
                               {"kv_bytes_peak", kv_peak_bytes},
                               {"kv_bytes_pool", kv_pool_bytes}};
   if (reuses) json["reused"] = read.reused;
+  if (read.trusted > 0) json["trusted"] = read.trusted;
   if (engine.first_answers > 0) json["findings"] = engine.first_answers;
   for (const Bin& bin : bins)
     json["bins"][bin.title] = {
@@ -72,7 +74,9 @@ std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool a
   const StopRules rules(opened.model().config.vocab, {});
   Engine engine(backend, rules, options);
 
-  const auto task = opened.task(job);
+  auto task = opened.task(job);
+  std::optional<TrustedRun> trusted;
+  if (!job.task.trust.run.empty()) task = make_trusting_task(std::move(task), trusted.emplace(job, schema));
   Planner planner(make_builder(job.method), opened.limits({&engine}));
   std::unique_ptr<Corpus> corpus = opened.corpus();
   const RepeatedIds* ids = RepeatedIds::watch(job, corpus);

@@ -21,6 +21,7 @@
 #include "io/jobs/repeated_ids.h"
 #include "io/jobs/run_count.h"
 #include "io/jobs/run_limits.h"
+#include "io/jobs/trusted_run.h"
 #include "io/run_folder/manifest.h"
 #include "io/run_folder/output_place.h"
 #include "io/run_folder/restart.h"
@@ -69,6 +70,7 @@ class JobRun {
     check_reuse();
     if (settings_.max_usd > 0 && job().cost.usd_per_hour <= 0)
       refuse("--max-usd needs the price of an hour; set cost.usd_per_hour in the job");
+    if (!job().task.trust.run.empty()) listener_.note(trusted_.emplace(job(), opened_.schema()).notice());
     fingerprint_ = job_fingerprint(job(), opened_.on_gpu(), shard_);
     for (const char* part : {"model", "adapter"})
       if (!model_before_.is_null() && model_before_.at(part) != fingerprint_.at(part))
@@ -99,6 +101,7 @@ class JobRun {
     started_ = Clock::now();
     used_before_ = process_use();
     task_ = opened_.task(job());
+    if (trusted_) task_ = make_trusting_task(std::move(task_), *trusted_);
     if (!job().output.calibration.empty()) scales_ = read_confidence_file(job().output.calibration);
     for (const std::string& notice : task_->notices()) listener_.note(notice);
     planner_.emplace(make_builder(job().method), opened_.limits(engines_->pointers()));
@@ -133,6 +136,7 @@ class JobRun {
           [this](const Record& record, const Outcome& outcome) {
             Row row = record_row(*task_, record, outcome, job().output);
             if (scales_) scale_confidence(*scales_, row);
+            if (trusted_) trusted_->fill(record, job().output.confidence, job().output.sources, row);
             count_->add([&](Report& session) { session.statistics.row(row, outcome.answers, record); });
             folder_->row(row);
           },
@@ -195,7 +199,7 @@ class JobRun {
     if (answers_) answers_->finish(answer_settings(job(), fingerprint_));
     folder_->finish(report.dump(2) + "\n", report_html(report));
     if (restart_) restart_->swap();
-    return {folder_->rejects() > 0 ? 1 : 0, false, std::move(report), {}};
+    return {exit_code(), false, std::move(report), {}};
   }
 
  private:
@@ -248,9 +252,11 @@ class JobRun {
     folder_.emplace(real_files(), folder_options());
   }
 
+  int exit_code() const { return folder_->rejects() > 0 && !settings_.zero_on_rejects ? 1 : 0; }
+
   RunEnd finished_before() {
     RunEnd end;
-    end.exit_code = folder_->rejects() > 0 ? 1 : 0;
+    end.exit_code = exit_code();
     end.was_finished = !restart_;
     if (restart_)
       restart_->swap();  // which the session that finished it did not come to
@@ -447,6 +453,7 @@ class JobRun {
   std::optional<RunCount> count_;
   std::unique_ptr<Task> task_;
   std::optional<ConfidenceScales> scales_;
+  std::optional<TrustedRun> trusted_;
   std::optional<Planner> planner_;
   std::optional<Pipeline> pipeline_;
   std::optional<int64_t> records_to_come_;

@@ -53,15 +53,16 @@ class RunListener {
 struct RunSettings {
   bool take_finished = false;  ///< with `restart`: a finished run of this very job is not run again
   bool restart = false;  ///< run it again; what the output folder holds is replaced once the new run is whole
-  bool keep_previous = false;  ///< with it: what was there stays as OUTPUT.previous
-  bool allow_empty = false;    ///< a run without a row is a success
-  std::string shard;           ///< "0/4", or "auto": as the scheduler says; empty: all of the corpus
-  int64_t shards = 0;          ///< with "auto": of how many; 0: as the scheduler says
-  std::string max_rejects;     ///< "100" or "2.5%"; empty: any number
-  double max_hours = 0;        ///< most hours of this session, opening the model included; 0: any
-  double max_usd = 0;          ///< most dollars of this session at the job's price; 0: any
-  ReuseWish reuse = {};        ///< with `restart` it may name the output folder itself
-  std::string published_to;    ///< the URI that the finished run goes to; empty: none
+  bool keep_previous = false;    ///< with it: what was there stays as OUTPUT.previous
+  bool allow_empty = false;      ///< a run without a row is a success
+  bool zero_on_rejects = false;  ///< the exit code of a run with rejects is 0, not 1
+  std::string shard;             ///< "0/4", or "auto": as the scheduler says; empty: all of the corpus
+  int64_t shards = 0;            ///< with "auto": of how many; 0: as the scheduler says
+  std::string max_rejects;       ///< "100" or "2.5%"; empty: any number
+  double max_hours = 0;          ///< most hours of this session, opening the model included; 0: any
+  double max_usd = 0;            ///< most dollars of this session at the job's price; 0: any
+  ReuseWish reuse = {};          ///< with `restart` it may name the output folder itself
+  std::string published_to;      ///< the URI that the finished run goes to; empty: none
   /// What is to compute in place of an engine's backend. Tests make one fail.
   std::function<std::unique_ptr<Backend>(size_t engine, std::unique_ptr<Backend> backend)> replace = {};
 };

@@ -155,6 +155,13 @@ std::string of_records(int64_t done, std::optional<double> records) {
                      std::min(100.0, std::floor(1000 * static_cast<double>(done) / *records) / 10));
 }
 
+template <class Number>
+Number sum_of(const std::vector<RunStatus>& runs, Number RunStatus::*member) {
+  Number sum{};
+  for (const RunStatus& run : runs) sum += run.*member;
+  return sum;
+}
+
 }  // namespace
 
 int64_t RunStatus::left() const {
@@ -234,21 +241,15 @@ StatusTable read_status(const std::vector<std::string>& paths, int64_t now) {
 }
 
 int64_t StatusTable::rows() const {
-  int64_t sum = 0;
-  for (const RunStatus& run : runs) sum += run.rows;
-  return sum;
+  return sum_of(runs, &RunStatus::rows);
 }
 
 int64_t StatusTable::rejects() const {
-  int64_t sum = 0;
-  for (const RunStatus& run : runs) sum += run.rejects;
-  return sum;
+  return sum_of(runs, &RunStatus::rejects);
 }
 
 double StatusTable::usd() const {
-  double sum = 0;
-  for (const RunStatus& run : runs) sum += run.usd;
-  return sum;
+  return sum_of(runs, &RunStatus::usd);
 }
 
 double StatusTable::rows_per_second() const {

@@ -63,7 +63,7 @@ RunCheck check_run(const std::string& place) {
     text += piece;
   };
   if (!has("manifest.json") || !run.read("manifest.json", take))
-    refuse("{}: there is no finished run here (no manifest.json); name the folder of a finished run", place);
+    refuse("{} is not a finished run: it has no manifest.json; name the folder of a finished run", place);
   const Manifest manifest = parse_manifest(text, place + "/manifest.json", kRestart);
   RunCheck check{manifest.rows, manifest.rejects, std::ssize(manifest.files), 0, {}};
   const auto note = [&](const std::string& file, std::string_view trouble) {

@@ -56,6 +56,7 @@ void add_values(const Row& row, const ExtractedValues& extracted, ordered_json& 
     if (answer.confidence) out["confidence"][name] = *answer.confidence;
     if (answer.null_margin) out["null_margins"][name] = *answer.null_margin;
     if (answer.spans) out["spans"][name] = spans_json(answer);
+    if (answer.source) out["sources"][name] = *answer.source;
   }
   if (extracted.logprob) out["logprobs"] = *extracted.logprob;
   if (extracted.raw) out["raw"] = *extracted.raw;
@@ -127,7 +128,7 @@ ExtractedValues read_values(const ordered_json& from) {
   };
   const ordered_json &notes = about("notes"), &logprobs = about("logprobs"), &raw = about("raw"),
                      &confidence = about("confidence"), &margins = about("null_margins"),
-                     &spans = about("spans");
+                     &spans = about("spans"), &sources = about("sources");
   for (const auto& [name, value] : from.at("values").get_ref<const ordered_json::object_t&>()) {
     RowAnswer answer{read_attribute_value(value)};
     answer.note = read_member<std::string>(notes, name).value_or("");
@@ -136,6 +137,7 @@ ExtractedValues read_values(const ordered_json& from) {
     answer.confidence = read_member<double>(confidence, name);
     answer.null_margin = read_member<double>(margins, name);
     answer.spans = read_spans(spans, name, answer.value);
+    answer.source = read_member<std::string>(sources, name);
     extracted.values.push_back({name, std::move(answer)});
   }
   if (!logprobs.is_object()) extracted.logprob = read_member<double>(from, "logprobs");

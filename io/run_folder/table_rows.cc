@@ -291,6 +291,8 @@ class TableRows : public RowsWriter {
         return append_about(cell, extracted, &RowAnswer::null_margin, append_finite);
       case RowField::spans:
         return append_about(cell, extracted, &RowAnswer::spans, append_spans);
+      case RowField::sources:
+        return append_about(cell, extracted, &RowAnswer::source, append_valid);
       case RowField::logprob:
         return append_optional(cell, extracted.logprob, append_finite);
       case RowField::raw:
@@ -358,6 +360,7 @@ std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool in
       after.push_back({Field::null_margins, {"null_margins", Type::number_map}});
     }
     if (job.output.spans) after.push_back({Field::spans, {"spans", Type::span_map}});
+    if (job.output.sources) after.push_back({Field::sources, {"sources", Type::text_map}});
     after.insert(after.end(), facts.begin(), facts.end());
     columns.push_back({Field::category, {"category", Type::text}});
     columns.insert(columns.end(), after.begin(), after.end());

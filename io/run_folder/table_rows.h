@@ -22,6 +22,7 @@ enum class RowField : uint8_t {
   confidences,   ///< of attributes
   null_margins,  ///< of attributes
   spans,         ///< of attributes
+  sources,       ///< of attributes
   answers,       ///< of all questions
   answer,
   option,

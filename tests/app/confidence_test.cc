@@ -149,12 +149,12 @@ TEST_F(ConfidenceRun, AScaleThatDoesNotHelpIsNotRecommended) {
   result.scales.values.items = result.scales.nulls.items = 30;
   result.values = {0.2, 0.1};
   result.nulls = {0.1, 0.15};
-  const std::string better = calibrate_text(result, "c.json");
+  const std::string better = calibrate_text({}, result, "c.json");
   EXPECT_NE(better.find("wrote c.json\nIn the job:\n  output: {confidence: true, calibration: c.json}"),
             std::string::npos)
       << better;
   result.nulls->after = 0.2;
-  const std::string same = calibrate_text(result, "c.json");
+  const std::string same = calibrate_text({}, result, "c.json");
   EXPECT_TRUE(
       same.ends_with("wrote c.json\nThe scaled error 0.1500 is not smaller than the plain one 0.1500: keep "
                      "the plain confidence, without this file.\n"))

@@ -6,6 +6,8 @@
 #include <random>
 #include <set>
 
+#include "core/text/html_text.h"
+#include "core/text/utf8.h"
 #include "io/base/file_layer.h"
 #include "io/base/table_writer.h"
 #include "tests/app/running.h"
@@ -98,6 +100,40 @@ TEST_F(CorpusThroughTheProgram, StandardInputIsReadLikeAFile) {
   // Nothing is left of the copy.
   for (const auto& entry : std::filesystem::directory_iterator(scratch_.path("input")))
     EXPECT_EQ(entry.path().filename().string().find("scratch"), std::string::npos) << entry.path();
+}
+
+TEST_F(CorpusThroughTheProgram, HtmlIsReadAsItsTextAndSpansPointIntoIt) {
+  const std::string html =
+      "<ul><li>Kr\u00e4uter <b>&amp;</b> Salz</li><li>Oak</li></ul><script>var x;</script>";
+  const std::string schema = scratch_.write(
+      "schema.yaml",
+      "attributes: {Kind: {type: span}, Wood: {type: span}}\ncategories: {Tea: [Kind, Wood]}\n");
+  const auto run = [&](const std::string& name, const std::string& text, const std::string& more) {
+    const std::string corpus =
+        scratch_.write(name + ".jsonl", json{{"n", 1}, {"t", text}, {"k", "Tea"}}.dump() + "\n");
+    const Ran ran = run_sheaf(
+        scratch_, "run " +
+                      job("path: " + corpus + ", id: n, document: t, category: k, " + more,
+                          "{kind: extract, schema: " + schema + "}") +
+                      to(name) +
+                      " --set method.name=hpd --set method.max_value_tokens=40 --set output.spans=true" +
+                      " --set method.null_bias=-100 --set output.logprobs=true");
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return read_json_lines(rows(name)).at(0);
+  };
+  const json plain = run("plain", "Kr\u00e4uter & Salz\nOak", "html: keep"),
+             read = run("html", html, "html: text");
+  for (const char* same : {"values", "logprobs"}) EXPECT_EQ(read.at(same), plain.at(same)) << read;
+  ASSERT_TRUE(read.at("values").at("Kind").is_string()) << read;
+  for (const auto& [name, value] : read.at("values").items()) {
+    const json& span = read.at("spans").at(name);
+    std::vector<std::string> characters;
+    for (size_t at = 0; at < html.size(); at += sequence_bytes(html[at]))
+      characters.push_back(html.substr(at, sequence_bytes(html[at])));
+    std::string there;
+    for (size_t c = span.at("start"); c < span.at("end").get<size_t>(); ++c) there += characters.at(c);
+    EXPECT_EQ(html_text(there).text, value) << span << there;
+  }
 }
 
 TEST_F(CorpusThroughTheProgram, ARunFromStandardInputResumesWhenGivenTheSameInput) {

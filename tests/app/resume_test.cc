@@ -122,7 +122,7 @@ TEST_F(Resume, AFinishedRunCanBeVerified) {
   ASSERT_EQ(kill_after(10, "out"), 128 + SIGKILL);
   const Ran unfinished = run_sheaf(scratch_, verify);
   EXPECT_EQ(unfinished.exit_code, 2);
-  EXPECT_NE(unfinished.err.find("there is no finished run here"), std::string::npos) << unfinished.err;
+  EXPECT_NE(unfinished.err.find("is not a finished run"), std::string::npos) << unfinished.err;
   ASSERT_EQ(run_sheaf(scratch_, command(to("out"))).exit_code, 1);
   const Ran whole = run_sheaf(scratch_, verify);
   EXPECT_EQ(whole.exit_code, 0) << whole.err;

@@ -250,7 +250,7 @@ TEST_F(ReusedAnswers, LatestIsTheNewestFinishedRunAndNeverTheRunItself) {
   EXPECT_NE(first.err.find("no finished run matches latest:"), std::string::npos) << first.err;
   std::filesystem::create_directory(scratch_.path("nights"));
   EXPECT_EQ(run("nights/2026-01-01", latest + "--reuse-if-exists --require-reuse 90%")["answers"], 12);
-  EXPECT_NE(note_.find("there is no run yet"), std::string::npos) << note_;
+  EXPECT_NE(note_.find("no earlier run exists"), std::string::npos) << note_;
   write_numbered(8);
   EXPECT_EQ(run("nights/2026-01-02", latest)["answers"], 4);
   std::filesystem::create_directory(scratch_.path("nights/2026-01-03"));  // is not finished

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "app/run_log.h"
+#include "io/jobs/run_log.h"
 #include "io/jobs/run_status.h"
 #include "tests/app/running.h"
 
@@ -87,7 +87,7 @@ TEST_F(WatchedRun, TheLogSaysThatARunIsResumedAndHowItFailed) {
   EXPECT_NE(lines.back().at("error").get<std::string>().find("--max-rejects"), std::string::npos);
 }
 
-TEST_F(WatchedRun, ALogThatIsRotatedIsOpenedAnew) {
+TEST_F(WatchedRun, ALogThatIsRotatedGetsANewFile) {
   RunLog log(scratch_.path("log"), true);
   log.write("note", {{"text", "one"}}, "one");
   std::filesystem::rename(scratch_.path("log"), scratch_.path("log.1"));
@@ -121,7 +121,7 @@ TEST_F(WatchedRun, MetricsAreWrittenForPrometheus) {
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_NE(wrong.err.find("must end in .prom"), std::string::npos) << wrong.err;
   const RunBegin run{"a\"b\\c\nd", "out", "", "", 5, 1, 10};
-  const std::string odd = metrics_text(run, {{4, 0, 100, 0.001}, 10, false, 2}, std::nullopt, 100, 110);
+  const std::string odd = metrics_text(run, {{4, 0, 100, 0.001}, 10, 2}, std::nullopt, 100, 110);
   EXPECT_NE(odd.find("sheaf_run_rows{job_file=\"a\\\"b\\\\c d\",output=\"out\",shard=\"\"} 9\n"),
             std::string::npos)
       << odd;

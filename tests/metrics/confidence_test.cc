@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
+#include <numeric>
 #include <random>
 
 #include "io/files/confidence_file.h"
@@ -201,6 +202,63 @@ TEST_F(ScoreCommand, MalformedConfidenceIsRefused) {
 
 ConfidenceScales made_up_scales() {
   return {{{1.5, -0.25}, 300, 240}, {{1, 0}, 0, 0}, "attributes"};
+}
+
+/// The chance of at least `right` of `taken`, by adding up every outcome of coin after coin.
+double tail_by_coins(int taken, int right, double precision) {
+  std::vector<double> chances{1};
+  for (int coin = 0; coin < taken; ++coin) {
+    chances.push_back(0);
+    for (size_t k = chances.size(); k-- > 1;)
+      chances[k] = chances[k] * (1 - precision) + chances[k - 1] * precision;
+    chances[0] *= 1 - precision;
+  }
+  return std::accumulate(chances.begin() + right, chances.end(), 0.0);
+}
+
+TEST(PromisedPrecision, IsTheLowestThresholdThatTheSampleAllows) {
+  // The surer half of 400 is right but for two, of the others every second is.
+  std::vector<Judged> judged;
+  for (int i = 0; i < 400; ++i)
+    judged.push_back({1 - i / 1000.0, i < 200 ? i != 60 && i != 150 : i % 2 == 0});
+  const auto found = promise_precision(judged, 0.95, 0.05);
+  ASSERT_TRUE(found);
+  int64_t right = 0, lowest = 0;
+  for (int64_t taken = 1; taken <= 400; ++taken) {
+    right += judged[static_cast<size_t>(taken - 1)].right;
+    if (taken % 20 == 0 && tail_by_coins(static_cast<int>(taken), static_cast<int>(right), 0.95) <= 0.05 / 20)
+      lowest = taken;
+  }
+  EXPECT_EQ(found->taken, lowest);
+  EXPECT_EQ(found->at_least, judged[static_cast<size_t>(lowest - 1)].confidence);
+  EXPECT_NEAR(tail_by_coins(static_cast<int>(found->taken), static_cast<int>(found->right), found->bound),
+              0.05 / 20, 1e-6);
+  EXPECT_GE(found->bound, 0.95);
+}
+
+TEST(PromisedPrecision, ASmallSamplePromisesNothing) {
+  EXPECT_EQ(fewest_to_promise(0.95, 0.05), 117);
+  std::vector<Judged> judged(116, {0.9, true});
+  EXPECT_FALSE(promise_precision(judged, 0.95, 0.05));
+  judged.push_back({0.9, true});
+  EXPECT_TRUE(promise_precision(judged, 0.95, 0.05));
+  EXPECT_FALSE(promise_precision({}, 0.95, 0.05));
+}
+
+TEST(PromisedPrecision, HoldsInNearlyAllSamples) {
+  // Confidence says nothing here, and 0.94 are right: every threshold breaks the promise.
+  std::mt19937 random(1);
+  std::bernoulli_distribution is_right(0.94);
+  std::uniform_real_distribution<double> confidence(0, 1);
+  int broken = 0;
+  constexpr int kSamples = 1000;
+  for (int sample = 0; sample < kSamples; ++sample) {
+    std::vector<Judged> judged;
+    for (int i = 0; i < 300; ++i) judged.push_back({confidence(random), is_right(random)});
+    broken += promise_precision(judged, 0.95, 0.05).has_value();
+  }
+  EXPECT_LE(broken, kSamples / 20);
+  EXPECT_GT(broken, 0) << "a bound that is never reached is too careful";
 }
 
 TEST(ConfidenceFile, IsReadBack) {

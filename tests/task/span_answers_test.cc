@@ -55,10 +55,19 @@ class SpanAnswersTest : public testing::Test {
 TEST_F(SpanAnswersTest, AllowsWholeWordsOfOneLine) {
   const std::string document = "Oak & Pine tea, 12oz \"XL\" 7\\8\nGreen  box";
   for (const char* value : {"Oak", "Oak & Pine tea", "tea", "tea,", "12oz", "12", "oz", "\"XL\"", "XL",
-                            "7\\8", "Green  box", "&", "oak", "GREEN"})
+                            "7\\8", "Green  box", "oak", "GREEN"})
     EXPECT_TRUE(takes(document, value)) << value;
   for (const char* value : {"", " ", "Oa", "ak", "Oak ", " Oak", "Oak Pine", "1", "12o", "8\nGreen", "Birch",
-                            "Green box", "tea, 12oz XL"})
+                            "Green box", "tea, 12oz XL", "&", "& Pine", ", 12oz", "\\8"})
+    EXPECT_FALSE(takes(document, value)) << value;
+}
+
+TEST_F(SpanAnswersTest, BeginsWithPunctuationOnlyWhereItBelongsToWhatFollows) {
+  const std::string document = "(large) #3, sea salt: -20 12-oz | € 5 ¡sí! .5 mm\u2019s \u201cOak\u201d";
+  for (const char* value :
+       {"(large)", "large)", "#3", "3", "sea salt", "-20", "oz", "€ 5", "€", "¡sí!", ".5", "\u201cOak\u201d"})
+    EXPECT_TRUE(takes(document, value)) << value;
+  for (const char* value : {", sea salt", ") #3", ": -20", "-oz", "| € 5", "! .5", "\u2019s", ","})
     EXPECT_FALSE(takes(document, value)) << value;
 }
 
@@ -121,6 +130,17 @@ TEST(SpanTokens, ATokenizerWithoutQuotesIsRefused) {
   EXPECT_THROW(tokens_of(tokenizer), Error);
 }
 
+/// Whether a text that stands between `before` and `after` (0: nothing) may begin with `first`.
+bool begins_value(uint32_t before, uint32_t first, uint32_t after) {
+  const auto is = [](uint32_t point, int flags) {
+    return point != 0 && (char_classes()[point] & flags) != 0;
+  };
+  if (!is(first, CharClass::is_punct)) return first != '|';
+  return after != 0 && !is_space_character(after) &&
+         !is(before, CharClass::is_letter | CharClass::is_number | CharClass::is_mark) &&
+         std::string(",;:!?)]}").find(static_cast<char>(first)) == std::string::npos;
+}
+
 /// All texts from the beginning of a word to the end of one, by a plain look at every pair of places.
 std::set<std::string> all_spans(const std::string& document) {
   std::vector<size_t> places;
@@ -132,7 +152,11 @@ std::set<std::string> all_spans(const std::string& document) {
       const std::string text = document.substr(places[i], places[j] - places[i]);
       const bool control =
           std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
-      if (!control && splits_words(document, places[i]) && splits_words(document, places[j]) &&
+      const auto point = [&](size_t place) {
+        return place + 1 < places.size() ? decode_valid(document.data() + places[place]).point : 0;
+      };
+      if (!control && begins_value(i > 0 ? point(i - 1) : 0, point(i), point(i + 1)) &&
+          splits_words(document, places[i]) && splits_words(document, places[j]) &&
           !is_space_character(decode_valid(document.data() + places[i]).point) &&
           !is_space_character(decode_valid(document.data() + places[j - 1]).point))
         spans.insert(text);
