@@ -18,7 +18,7 @@ A passage source (datasets/passages/sources/*.txt) holds passages: an id line `#
   ? question            the next line is `= answer`, or `= -` where the passage does not say,
                         or four options `- text`, the right one `+ text`
 
-The shops (datasets/shops/products.jsonl) have no sources; their gold values are checked.
+The shops (datasets/shops/*.jsonl) have no sources; their gold values are checked.
 """
 import datetime
 import hashlib
@@ -39,7 +39,8 @@ except ImportError as missing:
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CATALOG = ROOT / "datasets/catalog"
 PASSAGES = ROOT / "datasets/passages"
-SHOPS = ROOT / "datasets/shops/products.jsonl"
+SHOPS = ROOT / "datasets/shops"
+SHOP_FILES = (("shops.yaml", ["products.jsonl"]), ("offers.yaml", ["offers.jsonl", "offers-held.jsonl"]))
 SCHEMAS = ROOT / "configs/schemas"
 TYPES = {"text", "span", "number", "integer", "boolean", "date", "pattern", "enum", "list"}
 MARK = re.compile(r"\{(\w)(?:=([^:{}]+))?:([^{}]+)\}")
@@ -111,6 +112,7 @@ MONTHS = {
     "en": "January February March April May June July August September October November December",
     "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
     "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
 }
 
 
@@ -132,10 +134,10 @@ def says_date(text, value):
     """Whether the text has this day in one of the usual forms."""
     date = datetime.date.fromisoformat(value)
     names = {month.split()[date.month - 1] for month in MONTHS.values()}
-    names |= {name[:3] for name in names}
-    forms = [re.escape(value), rf"0?{date.day}[./]0?{date.month}[./]{date.year}"]
+    names |= {name[:3] for name in names} | {name[:4] for name in names}
+    forms = [re.escape(value), re.escape(value.replace("-", "/")), rf"0?{date.day}[./]0?{date.month}[./]{date.year}"]
     for name in names:
-        forms += [rf"{date.day}(\.|st|nd|rd|th|er)?[ -]{name}[ -]{date.year}",
+        forms += [rf"0?{date.day}(\.|st|nd|rd|th|er| de)?[ -]{name}( de)?[ -]{date.year}",
                   rf"{name} {date.day}(st|nd|rd|th)?,? {date.year}"]
     return any(re.search(rf"(?<!\d){form}(?!\d)", text) for form in forms)
 
@@ -180,15 +182,19 @@ def check_types(products, schema, place):
 
 
 def check_shops():
-    schema = read_schema("shops.yaml")
-    products = [json.loads(line) for line in SHOPS.read_text("utf-8").splitlines()]
-    for line, product in enumerate(products, 1):
-        place = f"{SHOPS.name}:{line}"
-        need(product["category"] in schema, place, f"no category {product['category']!r}")
-        check_product(product, schema[product["category"]], place)
-    need(len({p["id"] for p in products}) == len(products), SHOPS.name, "two products have the same id")
-    check_types(products, schema, SHOPS.name)
-    return products
+    everything = []
+    for schema_name, files in SHOP_FILES:
+        schema = read_schema(schema_name)
+        for name in files:
+            products = [json.loads(line) for line in (SHOPS / name).read_text("utf-8").splitlines()]
+            for line, product in enumerate(products, 1):
+                place = f"{name}:{line}"
+                need(product["category"] in schema, place, f"no category {product['category']!r}")
+                check_product(product, schema[product["category"]], place)
+            check_types(products, schema, name)
+            everything += products
+    need(len({p["id"] for p in everything}) == len(everything), "shops", "two products have the same id")
+    return everything
 
 
 def blocks(path):
