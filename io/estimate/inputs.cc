@@ -71,6 +71,8 @@ const EstimateInputs::WordedRows& EstimateInputs::worded(const Job::Method& meth
   made->job.method = method;
   if (examples_) add_examples(made->job);
   if (tokenizer_) made->task = make_task(*tokenizer_, chat_, made->job, schema_, &turns_);
+  if (trusted_ && trust_trouble(method).empty())
+    made->task = make_trusting_task(std::move(made->task), *trusted_);
   made->records = make_records_(method, made->task.get());
   if (find_method(method.name).wording.answers == AnswerForm::list)
     for (ReadyRecord& record : made->records) record.parts = ask_together(std::move(record.parts));

@@ -10,6 +10,7 @@
 #include "io/files/estimate_section.h"
 #include "io/files/workload.h"
 #include "io/jobs/earlier_runs.h"
+#include "io/jobs/trusted_run.h"
 
 namespace sheaf {
 
@@ -82,6 +83,7 @@ class EstimateInputs {
   std::vector<std::vector<bool>>
       known_;  ///< answers of each sampled record that earlier runs have; empty: none
   std::optional<KnownShare> reused_;
+  std::optional<TrustedRun> trusted_;  ///< of task.trust
   PackingRules packing_;
   /// No task: there is no job.
   std::function<std::vector<ReadyRecord>(const Job::Method&, Task*)> make_records_;

@@ -138,6 +138,7 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
   }
   examples_ = job_.input.dataset.shots > 0;
   open_tokenizer(asked);
+  if (!job_.task.trust.run.empty()) notes_.push_back(trusted_.emplace(job_, schema_).notice());
   if (!asked.reuse.runs.empty() && read_changed(asked)) return assume_answers(asked);
   const Schema* schema = job_.task.kind == TaskKind::extract ? &schema_ : nullptr;
   const auto corpus = open_corpus(job_, schema);
@@ -219,7 +220,12 @@ bool EstimateInputs::read_changed(const EstimateAsked& asked) {
   make_records_ = [this](const Job::Method&, Task* own_task) {
     std::vector<ReadyRecord> ready = make_ready(*own_task, records_);
     for (size_t i = 0; i < ready.size(); ++i)
-      if (ready[i].refused.empty()) ready[i].parts.known = known_[i];
+      if (ready[i].refused.empty()) {
+        const std::vector<bool> taken = std::exchange(ready[i].parts.known, known_[i]);
+        if (known_[i].empty()) ready[i].parts.known = taken;
+        for (size_t q = 0; q < std::min(taken.size(), known_[i].size()); ++q)
+          if (taken[q]) ready[i].parts.known[q] = true;
+      }
     return ready;
   };
   const bool on_gpu = settings.at("device") == "cuda";

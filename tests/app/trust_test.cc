@@ -93,7 +93,13 @@ TEST_F(TrustingRun, TakesWhatIsSureAndDecodesTheRest) {
   EXPECT_EQ(report("both").at("answers"), 4 * kRecords - taken);
   EXPECT_LT(report("both").at("tokens").at("computed"), report("alone").at("tokens").at("computed"));
   const Ran plan = run_sheaf(scratch_, "plan " + job(trust(middle_)) + " --json");
-  EXPECT_EQ(json::parse(plan.out).at("trusted"), taken) << plan.err;
+  const json planned = json::parse(plan.out);
+  EXPECT_EQ(planned.at("trusted"), taken) << plan.err;
+  const Ran estimate =
+      run_sheaf(scratch_, "estimate " + job(trust(middle_)) + " --hardware h200 --json --answer-tokens 6");
+  const Ran counted = run_sheaf(scratch_, "plan " + job(trust(middle_)) + " --json --answer-tokens 6");
+  EXPECT_EQ(json::parse(estimate.out).at("tokens_computed"), json::parse(counted.out).at("tokens_computed"))
+      << estimate.err;
 }
 
 TEST_F(TrustingRun, IsReusedAndResumedLikeOthers) {

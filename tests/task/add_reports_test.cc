@@ -148,8 +148,8 @@ TEST(AddReports, AValueThatIsNoReportIsRefused) {
   for (const auto& [key, value] : good.items()) {
     if (key == "version" || key == "job" || key == "model" || key == "backend" || key == "method" ||
         key == "chat" || key == "sheaf" || key == "date" || key == "corpus" || key == "settings" ||
-        key == "changed_settings" || key == "predicted" || key == "reused" || key == "sample" ||
-        key.ends_with("_per_second") || key.ends_with("_per_step"))
+        key == "changed_settings" || key == "predicted" || key == "reused" || key == "trusted" ||
+        key == "sample" || key.ends_with("_per_second") || key.ends_with("_per_step"))
       continue;  // taken from the later one, or made anew
     ordered_json part = good;
     part.erase(key);
