@@ -55,6 +55,9 @@ def parser():
     add("--tokens-per-batch", type=positive, default=16384, metavar="N", help="tokens per step (default: 16384)")
     add("--tokens-at-once", type=positive, metavar="N",
         help="tokens that go through the model together; fewer need less memory (default: 16384; CPU: 2048)")
+    add("--recompute", choices=["auto", "always", "never"], default="auto",
+        help="compute layers again in the backward pass instead of keeping what they gave: a quarter slower, with a "
+        "fraction of the memory (default: auto, when a step does not fit)")
     add("--warmup", type=share, default=0.05, metavar="SHARE",
         help="share of the steps in which the learning rate rises; then it falls as a cosine (default: 0.05)")
     add("--seed", type=int, default=0, metavar="N", help="order of the prompts and first weights (default: 0)")
@@ -86,7 +89,7 @@ def parse(arguments=None):
 
 
 # What may differ when training resumes: it changes how fast a step is or what is shown, not the weights.
-FREE = {"data", "out", "tokens_at_once", "sheaf", "device", "checkpoint_every", "log_every", "restart"}
+FREE = {"data", "out", "tokens_at_once", "recompute", "sheaf", "device", "checkpoint_every", "log_every", "restart"}
 
 
 def settings(options):

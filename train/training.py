@@ -14,10 +14,12 @@ from data import read_about, read_prompts
 from log import Log
 from loss import Loss
 from options import settings
+from speed import Speed, in_words
 from trouble import Trouble
 from validate import Validation
 
 INTERRUPTED = 130  # as sheaf's exit code
+ENOUGH_AT_ONCE = 4096  # tokens that keep a GPU busy; fewer at once make it slower
 
 
 def say(line):
@@ -99,37 +101,79 @@ class Training:
 
     def open_model(self):
         options = self.options
-        torch.manual_seed(options.seed)
-        model = models.open_model(options.model)
+        model = models.open_model(options.model, models.type_of_weights(self.device, not options.full), self.device)
         size = model.get_input_embeddings().num_embeddings
         if max(self.prompts.tokens.values.max(), self.prompts.targets.values.max()) >= size:
             raise Trouble(f"{options.model}: the data have token ids of {size} and more, which this model does not "
                           "know; train the model that the data were written for")
+        torch.manual_seed(options.seed)
         if not options.full:
             model = models.add_lora(model, options.model, options.lora_rank, options.alpha, options.dropout)
-        self.model = models.to_device(model, self.device, not options.full)
+        self.model = model.to(self.device)
+        self.loss = Loss(self.model, self.device, models.type_of_products(self.device))
+        self.recomputing = False
+        if options.recompute == "always":
+            self.recompute()
         self.weights = list(models.trained(self.model).values())
         self.first_norm = self.norm(self.weights)
         self.optimizer = torch.optim.AdamW(self.weights, lr=options.learning_rate, weight_decay=options.weight_decay,
                                            fused=self.device.type == "cuda")
-        self.loss = Loss(self.model, self.device)
+        self.speed = Speed(self.model, self.device)
         say(f"{options.model}: {sum(p.numel() for p in self.model.parameters()):,} weights, "
             f"{sum(p.numel() for p in self.weights):,} of them trained, on {self.device.type}")
 
     def norm(self, tensors):
         return torch.nn.utils.get_total_norm([tensor.detach() for tensor in tensors]).to(self.device)
 
-    def step(self, batch):
-        """One step of the optimizer, unless a number is not finite."""
-        pieces = [make_rows(self.prompts, rows, width)
-                  for rows, width in rows_of_batch(batch, self.lengths, self.at_once)]
-        count = sum(len(piece.wanted) for piece in pieces)
+    def recompute(self):
+        if not models.recompute_layers(self.model):
+            raise Trouble(f"{self.options.model}: PyTorch cannot compute the layers of this model twice; leave out "
+                          "--recompute, or use fewer --tokens-at-once")
+        self.recomputing = True
+
+    def save_memory(self, pieces):
+        """After a step that did not fit: fewer tokens at once while that is cheap, then layers that are computed twice,
+        then still fewer tokens."""
+        self.optimizer.zero_grad(set_to_none=True)
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        most = max(piece.tokens.numel() for piece in pieces)
+        splits = any(len(piece.tokens) > 1 for piece in pieces)
+        if splits and most > ENOUGH_AT_ONCE:
+            self.at_once = most // 2
+        elif not self.recomputing and self.options.recompute == "auto":
+            self.recompute()
+        elif splits:
+            self.at_once = most // 2
+        else:
+            raise Trouble(f"step {self.progress['step'] + 1}: one row of {most:,} tokens does not fit the memory of the "
+                          "GPU; write the data with fewer documents per prompt, or train a smaller model")
+        say(f"step {self.progress['step'] + 1:,} does not fit the memory: now {self.at_once:,} tokens at once" +
+            (", layers computed twice" if self.recomputing else ""))
+
+    def gradients(self, pieces, count):
+        """Adds the gradients of the mean loss of all pieces, and returns that loss."""
         total = torch.zeros((), device=self.device)
         for piece in pieces:
             if len(piece.wanted):
                 loss = self.loss.of_targets(piece.to(self.device)).sum() / count
                 loss.backward()
                 total += loss.detach()
+        return total
+
+    def step(self, batch):
+        """One step of the optimizer, unless a number is not finite."""
+        start, total = time.monotonic(), None
+        while total is None:
+            pieces = [make_rows(self.prompts, rows, width)
+                      for rows, width in rows_of_batch(batch, self.lengths, self.at_once)]
+            count = sum(len(piece.wanted) for piece in pieces)
+            try:
+                total = self.gradients(pieces, count)
+            except torch.OutOfMemoryError:
+                pass  # the traceback would keep the tensors of the step alive
+            if total is None:
+                self.save_memory(pieces)
         rate = self.options.learning_rate * rate_share(self.progress["step"], self.steps, self.options.warmup)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
@@ -141,8 +185,10 @@ class Training:
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.progress["step"] += 1
+        tokens = int(self.lengths[batch].sum())
+        self.speed.step(start, tokens, self.speed.work.of(pieces, tokens))
         return {"step": self.progress["step"], "loss": numbers[0], "gradient_norm": numbers[1], "learning_rate": rate,
-                "tokens": int(self.lengths[batch].sum()), "targets": count}
+                "tokens": tokens, "targets": count}
 
     def refuse_step(self, pieces, loss, norm):
         """Ends the training with what a second forward pass of the same pieces shows."""
@@ -228,6 +274,9 @@ class Training:
             if step == self.steps:
                 break
             self.lines.append(self.step(next(order)))
+        if self.speed.steps:
+            self.log.add([{"step": self.progress["step"]} | self.speed.summary()])
+            say(in_words(self.log.lines[-1]))
         self.save("last" if self.validation else self.product())
         say(f"{self.product()}  {self.folder / self.product()}\nlog  {self.folder}/log.jsonl, curve.svg")
         return 0

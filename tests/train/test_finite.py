@@ -187,7 +187,7 @@ class FiniteTest(unittest.TestCase):
         self.assertIn("resuming after step 2", self.train(*LORA))
         name = "adapter/adapter_model.safetensors"
         self.assertEqual((self.out / name).read_bytes(), (self.folder / "unbroken" / name).read_bytes())
-        self.assertEqual((self.out / "log.jsonl").read_bytes(), (self.folder / "unbroken/log.jsonl").read_bytes())
+        self.assertEqual(tiny.read_log(self.out), tiny.read_log(self.folder / "unbroken"))
 
     def test_a_checkpoint_that_is_not_finite_is_not_written(self):
         def weight(training):
