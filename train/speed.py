@@ -40,10 +40,8 @@ class Work:
         size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         self.per_pair = 12 * config.num_attention_heads * size * config.num_hidden_layers
 
-    def of(self, pieces, tokens):
-        """The work of pieces of a batch, which hold `tokens` tokens."""
-        targets = sum(len(piece.wanted) for piece in pieces)
-        pairs = sum(piece.tokens.numel() * piece.tokens.shape[1] for piece in pieces)
+    def of(self, tokens, targets, pairs):
+        """The work of so many tokens, those with a target, and pairs of tokens in a row."""
         return self.per_token * tokens + self.per_target * targets + self.per_pair * pairs
 
 
@@ -56,10 +54,12 @@ class Speed:
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
 
-    def step(self, start, tokens, operations):
+    def step(self, start, pieces, tokens, targets):
+        """`pieces` are this process's; tokens and targets are those of the whole step."""
+        pairs = sum(piece.tokens.numel() * piece.tokens.shape[1] for piece in pieces)
         self.steps += 1
         self.tokens += tokens
-        self.operations += operations
+        self.operations += self.work.of(tokens, targets, pairs * self.processes)
         self.seconds += time.monotonic() - start
 
     def peak_gb(self):

@@ -177,7 +177,7 @@ class MemoryTest(unittest.TestCase):
             with FlopCounterMode(display=False) as counter, torch.nn.attention.sdpa_kernel(
                     torch.nn.attention.SDPBackend.MATH):
                 loss.of_targets(rows).sum().backward()
-            found = speed.Work(model).of([rows], 1024)
+            found = speed.Work(model).of(1024, 1024, 1024 * 128)
             # The first layer's input needs no gradient with LoRA, and positions are products too.
             self.assertAlmostEqual(found / counter.get_total_flops(), 1, delta=0.06)
 
