@@ -6,6 +6,7 @@ from pathlib import Path
 from unittest import mock
 
 import place  # noqa: F401
+import model as models
 import prompts as made
 import tiny
 import torch
@@ -95,6 +96,18 @@ class FiniteTest(unittest.TestCase):
         for file in ("lora/adapter/adapter_model.safetensors", "full/model/model.safetensors"):
             for key, weight in load_file(self.folder / file).items():
                 self.assertTrue(weight.isfinite().all(), key)
+
+    def test_scores_far_below_zero_train_in_bf16(self):
+        """As on a GPU: an adapter over a bf16 base, with and without layers that are computed twice."""
+        losses = []
+        for name, more in (("kept", ["--recompute", "never"]), ("twice", ["--recompute", "always"])):
+            with mock.patch.object(models, "type_of_products", lambda device: torch.bfloat16):
+                self.train(*LORA, "--learning-rate", 1e-2, "--steps", 30, *more, out=self.folder / name)
+            losses.append([line["loss"] for line in tiny.read_log(self.folder / name)])
+            for key, weight in load_file(self.folder / name / "adapter/adapter_model.safetensors").items():
+                self.assertTrue(weight.isfinite().all(), key)
+        self.assertEqual(*losses)
+        self.assertLess(losses[0][-1], 0.97 * losses[0][0])
 
     def test_a_model_with_a_weight_that_is_not_finite_is_not_opened(self):
         file = self.model / "model.safetensors"
