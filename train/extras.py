@@ -95,7 +95,7 @@ def insert(text, said, in_title, pick):
     """The text with `said` in its title, or as a sentence after it."""
     title, line, rest = text.partition("\n")
     if in_title:
-        parts = title.split(", ")
+        parts = re.split(r", (?!(?:19|20)\d\d\b)", title)  # not inside of "May 3, 2026"
         if len(parts) > 2 and pick.random() < 0.6:
             parts.insert(pick.randint(1, len(parts)), said)
             return ", ".join(parts) + line + rest

@@ -1,9 +1,74 @@
-"""Writes trained weights as a GGUF file that has the tokenizer and all other fields of its source."""
+"""Reads a GGUF file tensor by tensor, and writes trained weights as one that has the other fields of its source."""
 import gguf
 import numpy
+import torch
+from accelerate import init_empty_weights
+from transformers import AutoConfig, AutoModelForCausalLM
+from transformers.modeling_gguf_pytorch_utils import (TENSOR_PROCESSORS, TensorProcessor, get_gguf_hf_weights_map,
+                                                      load_gguf_checkpoint)
+
+from trouble import Trouble
 
 NORMS_AND_BIASES = gguf.GGMLQuantizationType.F32
 TYPES = {"fp32": gguf.GGMLQuantizationType.F32, "bf16": gguf.GGMLQuantizationType.BF16}
+
+
+def read_gguf(path, dtype, device):
+    """The model of a file. Of what it dequantizes to fp32, only one tensor exists at a time."""
+    model = empty_model(path)
+    reader = gguf.GGUFReader(path)
+    parsed = load_gguf_checkpoint(path) | {"tensors": {}}
+    processor = TENSOR_PROCESSORS.get(reader.fields["general.architecture"].contents(), TensorProcessor)(
+        config=parsed["config"])
+    names = get_gguf_hf_weights_map(model, processor)
+    for tensor in reader.tensors:
+        if tensor.name.startswith("rope_"):
+            scale_rotation(model, path, tensor)
+            continue
+        found = processor.process(weights=gguf.dequantize(tensor.data, tensor.tensor_type), name=tensor.name,
+                                  tensor_key_mapping=names, parsed_parameters=parsed)
+        if found.name in names:
+            put(model, path, names[found.name], found.weights, dtype, device)
+    for name, values in parsed["tensors"].items():  # what is made of several tensors, such as experts
+        put(model, path, name, values.numpy(), dtype, device)
+    model.tie_weights()
+    for name, weight in model.named_parameters():
+        if weight.is_meta:
+            raise Trouble(f"{path}: no tensor for {name}; get or convert the model again")
+    for module in model.modules():
+        for name, values in module.named_buffers(recurse=False):
+            module._buffers[name] = values.to(device)
+    return model.eval()
+
+
+def empty_model(path):
+    config = AutoConfig.from_pretrained(path.parent, gguf_file=path.name, local_files_only=True)
+    with init_empty_weights(include_buffers=False):
+        return AutoModelForCausalLM.from_config(config, dtype=torch.float32, attn_implementation="sdpa")
+
+
+def put(model, path, name, values, dtype, device):
+    """Puts one weight into its place."""
+    layer, _, inner = name.rpartition(".")
+    module = model.get_submodule(layer)
+    if module._parameters[inner].shape != values.shape:
+        raise Trouble(f"{path}: {name} is {list(values.shape)}, and its configuration says "
+                      f"{list(module._parameters[inner].shape)}; get or convert the model again")
+    weight = torch.empty(values.shape, dtype=dtype, device=device)
+    weight.copy_(torch.from_numpy(values if values.flags.writeable else values.copy()))
+    module._parameters[inner] = torch.nn.Parameter(weight)
+
+
+def scale_rotation(model, path, tensor):
+    """Llama 3's files hold divisors of the rotary frequencies instead of the rule that makes them."""
+    rotary = [module for module in model.modules() if hasattr(module, "original_inv_freq")]
+    divisors = torch.from_numpy(tensor.data.astype(numpy.float32))
+    if tensor.name != "rope_freqs.weight" or any(module.inv_freq.shape != divisors.shape for module in rotary):
+        raise Trouble(f"{path}: training does not know how to use {tensor.name}; name the model's folder in Hugging "
+                      "Face format with --model")
+    for module in rotary:
+        module.inv_freq = module.inv_freq / divisors
+        module.original_inv_freq = module.inv_freq.clone()
 
 
 def in_gguf_order(weight, heads):

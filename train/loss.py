@@ -1,6 +1,8 @@
 """The loss of rows of prompts."""
 import torch
 
+from model import use_autocast
+
 
 def avoid_faulty_attention():
     # The backward pass of cuDNN's attention, which torch 2.11 prefers on Hopper, gives NaN where a mask is given, the
@@ -13,11 +15,12 @@ def avoid_faulty_attention():
 class Loss:
     """Runs the model on rows. Only tokens with a target reach the output layer, because vocabularies are large."""
 
-    def __init__(self, model, device):
+    def __init__(self, model, device, dtype=torch.float32):
+        """`dtype`: the type of products."""
         avoid_faulty_attention()
-        self.model = model
-        self.device = device
-        self.dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+        self.model, self.device, self.dtype = model, device, dtype
+        if dtype != torch.float32:
+            use_autocast(model)
         self.wanted = None
         base = model.get_base_model() if hasattr(model, "get_base_model") else model
         base.get_output_embeddings().register_forward_pre_hook(self.choose)

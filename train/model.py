@@ -21,35 +21,29 @@ def is_gguf(path):
     return path.endswith(".gguf")
 
 
-def open_model(path):
-    """The model with fp32 weights, on the CPU."""
+def open_model(path, dtype=torch.float32, device="cpu"):
+    """The model with weights of this type on this device. Each tensor goes there by itself, so that the host never
+    holds the whole model in another type."""
     logging.set_verbosity_error()
     place = Path(path)
     if not place.exists():
         raise Trouble(f"{path}: no such model; name a folder in Hugging Face format or a GGUF file with --model")
-    extra = {"gguf_file": place.name} if is_gguf(path) else {}
-    folder = place.parent if place.is_file() else place
     try:
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="sdpa",
-                                                     local_files_only=True, **extra)
-    except (OSError, ValueError, ImportError) as error:
+        if is_gguf(path):
+            from gguf_file import read_gguf  # late: only GGUF files need that package
+
+            model = read_gguf(place, dtype, device)
+        else:
+            model = AutoModelForCausalLM.from_pretrained(
+                place, dtype=dtype, attn_implementation="sdpa", local_files_only=True,
+                device_map=None if torch.device(device).type == "cpu" else {"": device})
+    except (OSError, ValueError, ImportError, NotImplementedError) as error:
         raise Trouble(f"{path}: {error}") from None
-    if is_gguf(path):
-        model = plain(model)
     name = first_not_finite([*model.named_parameters(), *model.named_buffers()])
     if name:
         raise Trouble(f"{path}: the tensor {name} has numbers that are not finite; get or convert the model again")
     model.config.use_cache = False
     return model
-
-
-def plain(model):
-    """The same model without its memory of a quantized file: the weights are fp32 by now and may be saved."""
-    config = model.config
-    del config.quantization_config
-    copy = AutoModelForCausalLM.from_config(config, dtype=torch.float32, attn_implementation="sdpa")
-    copy.load_state_dict(model.state_dict())
-    return copy
 
 
 def add_lora(model, path, rank, alpha, dropout):
@@ -63,17 +57,30 @@ def add_lora(model, path, rank, alpha, dropout):
     return model
 
 
-def to_device(model, device, lora):
-    """On a GPU, what is frozen computes in bf16. The adapter's weights stay fp32; autocast computes with them in bf16, so
-    that its input need not be cast to fp32 before."""
-    if device.type == "cuda" and lora:
-        for weight in model.parameters():
-            if not weight.requires_grad:
-                weight.data = weight.data.to(torch.bfloat16)
-        for module in model.modules():
-            if isinstance(module, BaseTunerLayer):
-                module.cast_input_dtype_enabled = False
-    return model.to(device)
+def type_of_products(device):
+    """A GPU computes in bf16, a CPU in fp32."""
+    return torch.bfloat16 if device.type == "cuda" else torch.float32
+
+
+def type_of_weights(device, lora):
+    """Trained weights are fp32. Frozen ones have the type that products are computed in."""
+    return type_of_products(device) if lora else torch.float32
+
+
+def use_autocast(model):
+    """Autocast computes with the adapter's fp32 weights in bf16, so PEFT need not cast their input to fp32 before."""
+    for module in model.modules():
+        if isinstance(module, BaseTunerLayer):
+            module.cast_input_dtype_enabled = False
+
+
+def recompute_layers(model):
+    """Keeps only the input of each block for the backward pass, which computes the rest again."""
+    base = model.get_base_model() if hasattr(model, "get_base_model") else model
+    if not base.supports_gradient_checkpointing:
+        return False
+    base.gradient_checkpointing_enable({"use_reentrant": False})
+    return True
 
 
 def trained(model):

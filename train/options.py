@@ -14,6 +14,8 @@ AFTER = """FOLDER gets:
 
 example: train/train out/train.parquet --out out/adapter --epochs 3 --validate configs/dev.yaml --gold dev.jsonl"""
 
+AUTO = "auto"  # as a learning rate
+
 
 def positive(text):
     value = int(text)
@@ -36,6 +38,10 @@ def above_zero(text):
     return value
 
 
+def rate(text):
+    return AUTO if text == AUTO else above_zero(text)
+
+
 def parser():
     parser = argparse.ArgumentParser(prog="train/train", description=ABOUT, epilog=AFTER,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -47,7 +53,12 @@ def parser():
     add("--lora-rank", type=positive, default=16, metavar="N", help="rank of the adapter (default: 16)")
     add("--alpha", type=above_zero, metavar="X", help="scale of the adapter (default: twice the rank)")
     add("--dropout", type=share, default=0.0, metavar="SHARE", help="dropout of the adapter's input (default: 0)")
-    add("--learning-rate", type=above_zero, metavar="X", help="the highest (default: 2e-4; with --full 5e-5)")
+    add("--learning-rate", type=rate, metavar="X", help="the highest (default: 2e-4; with --full 5e-5); or auto: the best "
+        "of a few that suit the model's width, by the loss of held-out prompts after short trials")
+    add("--trial-steps", type=positive, default=40, metavar="N", help="steps of such a trial (default: 40)")
+    add("--held-out", action="append", default=[], metavar="DATA.parquet",
+        help="prompts for that loss, in no training data (may be repeated; default: a twentieth of the training data, "
+        "which trials do not train on)")
     add("--weight-decay", type=float, default=0.0, metavar="X", help="AdamW's (default: 0)")
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--epochs", type=positive, metavar="N", help="times through the data (default: 3)")
@@ -55,6 +66,9 @@ def parser():
     add("--tokens-per-batch", type=positive, default=16384, metavar="N", help="tokens per step (default: 16384)")
     add("--tokens-at-once", type=positive, metavar="N",
         help="tokens that go through the model together; fewer need less memory (default: 16384; CPU: 2048)")
+    add("--recompute", choices=["auto", "always", "never"], default="auto",
+        help="compute layers again in the backward pass instead of keeping what they gave: a quarter slower, with a "
+        "fraction of the memory (default: auto, when a step does not fit)")
     add("--warmup", type=share, default=0.05, metavar="SHARE",
         help="share of the steps in which the learning rate rises; then it falls as a cosine (default: 0.05)")
     add("--seed", type=int, default=0, metavar="N", help="order of the prompts and first weights (default: 0)")
@@ -86,11 +100,19 @@ def parse(arguments=None):
 
 
 # What may differ when training resumes: it changes how fast a step is or what is shown, not the weights.
-FREE = {"data", "out", "tokens_at_once", "sheaf", "device", "checkpoint_every", "log_every", "restart"}
+FREE = {"data", "out", "tokens_at_once", "recompute", "sheaf", "device", "checkpoint_every", "log_every", "restart"}
 
 
 def settings(options):
     """What decides the weights, to refuse to resume with something else."""
     kept = {name: value for name, value in vars(options).items() if name not in FREE}
-    digests = [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in options.data]
-    return kept | {"data": " ".join(digests)}
+    for name in ("trial_steps", "held_out"):
+        if options.learning_rate != AUTO:
+            del kept[name]  # it decides nothing
+        elif name == "held_out":
+            kept[name] = digests(options.held_out)
+    return kept | {"data": digests(options.data)}
+
+
+def digests(paths):
+    return " ".join(hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths)

@@ -4,7 +4,7 @@ import signal
 import sys
 
 from options import parse
-from trouble import Trouble
+from trouble import NotFinite, Trouble
 
 os.environ.setdefault("PYTORCH_ALLOC_CONF", "expandable_segments:True")
 os.environ.setdefault("TQDM_DISABLE", "1")  # the bars of libraries would mix with our lines
@@ -13,21 +13,29 @@ os.environ.setdefault("TQDM_DISABLE", "1")  # the bars of libraries would mix wi
 def main(arguments=None):
     options = parse(arguments)
     try:
-        from training import INTERRUPTED, Training  # late: importing PyTorch takes seconds, and --help needs none
+        import parallel  # late: importing PyTorch takes seconds, and --help needs none
+        from training import INTERRUPTED, Training
     except ImportError as error:
         print(f"train: {error}; `make train-setup` installs what training needs", file=sys.stderr)
         return 3
+    alike = True  # before the first step, what goes wrong goes wrong in every process
+    processes = parallel.Processes()
     try:
-        training = Training(options)
+        processes = parallel.started(options)
+        training = Training(options, processes)
 
         def stop(*_):
             training.stopped = True
 
         for name in (signal.SIGINT, signal.SIGTERM):
             signal.signal(name, stop)
-        return training.run()
+        alike = False
+        code = training.run()
+        processes.end()
+        return code
     except Trouble as trouble:
-        print(f"train: {trouble}", file=sys.stderr)
+        if processes.first or not (alike or isinstance(trouble, NotFinite)):
+            print(f"train: {trouble}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return INTERRUPTED

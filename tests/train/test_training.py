@@ -1,5 +1,4 @@
 """Whole trainings of a tiny model on the CPU: it learns, it resumes, and it refuses what it should."""
-import json
 import signal
 import tempfile
 import unittest
@@ -42,7 +41,7 @@ class TrainingTest(unittest.TestCase):
         return text
 
     def log(self, out):
-        return [json.loads(line) for line in (self.folder / out / "log.jsonl").read_text().splitlines()]
+        return tiny.read_log(self.folder / out)
 
     def accuracy(self, model):
         """The share of words that the model copies in prompts that it was not trained on."""

@@ -1,9 +1,11 @@
 """A tiny model of random weights that learns quickly, and one call of the command line."""
 import contextlib
 import io
+import json
 import math
 
 import place  # noqa: F401  (finds train/)
+import gguf
 import torch
 import train
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
@@ -32,6 +34,46 @@ def save_qwen_model(folder, seed=0, score=-200, **sizes):
             layer.self_attn.q_proj.bias.view(-1, size)[:, size // 2 - 1] = length
             layer.self_attn.k_proj.bias.view(-1, size)[:, size // 2 - 1] = math.copysign(length, score)
     model.save_pretrained(folder)
+
+
+def save_gguf(path, more=None, tied=False, without=None):
+    """A tiny Llama of random weights in 4 bits, with other tensors beside them."""
+    torch.manual_seed(0)
+    width, inner, heads, pairs, layers = 32, 64, 4, 2, 2
+    writer = gguf.GGUFWriter(path, "llama")
+    for key, value in (("context_length", 128), ("embedding_length", width), ("block_count", layers),
+                       ("feed_forward_length", inner), ("attention.head_count", heads), ("vocab_size", VOCABULARY),
+                       ("attention.head_count_kv", pairs), ("rope.dimension_count", width // heads)):
+        writer.add_uint32(f"llama.{key}", value)
+    writer.add_float32("llama.attention.layer_norm_rms_epsilon", 1e-5)
+    shapes = {"token_embd": (VOCABULARY, width), "output_norm": (width,)} | ({} if tied else
+                                                                            {"output": (VOCABULARY, width)})
+    for layer in range(layers):
+        shapes |= {f"blk.{layer}.{name}": shape for name, shape in {
+            "attn_norm": (width,), "attn_q": (width, width), "attn_k": (width * pairs // heads, width),
+            "attn_v": (width * pairs // heads, width), "attn_output": (width, width), "ffn_norm": (width,),
+            "ffn_gate": (inner, width), "ffn_up": (inner, width), "ffn_down": (width, inner)}.items()}
+    kind = gguf.GGMLQuantizationType.Q4_0
+    for name, shape in shapes.items():
+        values = torch.randn(shape).numpy()
+        if f"{name}.weight" == without:
+            continue
+        if len(shape) == 1:
+            writer.add_tensor(f"{name}.weight", values)
+        else:
+            writer.add_tensor(f"{name}.weight", gguf.quants.quantize(values, kind), raw_dtype=kind)
+    for name, values in (more or {}).items():
+        writer.add_tensor(name, values)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def read_log(folder):
+    """The steps and the validations of a training, without what its clock says."""
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    return [line for line in lines if "tokens_per_second" not in line]
 
 
 def run(*arguments, device="cpu"):
