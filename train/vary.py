@@ -1,6 +1,7 @@
 """Makes many schemas and texts out of labelled product titles, so that a model that learns from them extracts from
 products and by schemas that it never saw. train/README.md explains it."""
 import argparse
+import functools
 import json
 import os
 import random
@@ -11,12 +12,17 @@ from pathlib import Path
 import yaml
 
 from extras import EXTRAS, add_extra, add_noise
+from noise import add_code, make_noise
 from trouble import Trouble
 from wordings import (ANY_STATEMENT, ENDINGS, FILLER, INSTRUCTIONS, MAKERS, NAMES, SAME, STATEMENTS, SYLLABLES)
 
 GROUP = 6  # products that share a schema, as the products of a category do
 EXAMPLES = [0, 0, 0, 0, 1, 2, 4, 8]  # how many more of them are shown as examples
 SCHEMA_BYTES = 800_000  # sheaf reads schemas of up to 1 MB
+
+# Shares of what is made. Most of it stays as the labelled titles have it, so that nothing is lost that they teach.
+OWN = 0.5  # groups of titles that keep the schema of their category
+NOISY, NOISY_OWN = 0.4, 0.2  # titles with the noise of real offers (noise.py): under other schemas, under their own
 
 
 def read_titles(path, closed):
@@ -49,16 +55,21 @@ def known_values(products):
     return known
 
 
+@functools.cache
+def whole_words(value):
+    return re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
+
+
 def mentions(title, values):
     lower = title.lower()
-    return any(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", lower) for value in values)
+    return any(value in lower and whole_words(value).search(lower) for value in values)
 
 
 def places(title, values):
     """Where each value stands in the title, if each stands there once as whole words and none in another."""
     found = {}
     for name, value in values.items():
-        at = [m.span() for m in re.finditer(rf"(?<!\w){re.escape(value)}(?!\w)", title)]
+        at = [m.span() for m in whole_words(value).finditer(title)]
         if len(at) != 1:
             return None
         found[name] = at[0]
@@ -124,6 +135,17 @@ def rearrange(product, pick):
         return {"category": product["category"], "title": change(title),
                 "values": {name: value and change(value) for name, value in values.items()}}
     return product
+
+
+def make_noisy(product, pick, own):
+    """Some of the products with the noise of real offers around their titles. `own`: the attributes that are asked for,
+    where they are known."""
+    values = product["values"]
+    if pick.random() >= (NOISY_OWN if own else NOISY) or any(v and v not in product["title"] for v in values.values()):
+        return product
+    coded = not own or any("Model" in attribute["name"] for attribute in own)
+    title, values = make_noise(product["title"], values, pick, [add_code] if coded else [])
+    return product | {"title": title, "values": values}
 
 
 class Variant:
@@ -282,7 +304,8 @@ def vary(products, schema, passes, seed):
                 group += pick.sample(members[:first] + members[first + GROUP:], min(shown, len(members) - len(group)))
                 if pick.random() < 0.75:
                     group = [rearrange(exchange(product, peers[category], pick), pick) for product in group]
-                own = schema[category] if pick.random() < 0.5 else None
+                own = schema[category] if pick.random() < OWN else None
+                group = [make_noisy(product, pick, own) for product in group]
                 name = category if own and not shown else f"{seed}/{len(variants)}"
                 variants.append(Variant(name, group, known, pick, products, own))
     return variants
@@ -359,9 +382,10 @@ def main():
     try:
         variants = []
         for closed, inputs in ((False, options.open), (True, options.closed)):
-            for path, schema in inputs:
+            for number, (path, schema) in enumerate(inputs):
+                # Titles of several files must not have schemas of one name.
                 variants += vary(read_titles(path, closed), read_schema(schema), options.passes,
-                                 f"{options.seed}-{Path(path).stem}")
+                                 f"{options.seed}-{'closed' if closed else 'open'}{number}")
         if not variants:
             raise Trouble("no titles are given; name them with --open or --closed")
         write(options.out, options.model, variants, options.seed)
