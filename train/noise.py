@@ -2,29 +2,13 @@
 values stay in it letter by letter, or change with it."""
 import re
 
-from wordings import MAKERS
+from names import shop_name
 
-SHOPS = """Mart Store Shop Outlet Direct Depot Deals Superstore Warehouse Bazaar Market Express Online Supplies Traders
-Megastore Discounts Wholesale Emporium Center""".split()
-DOMAINS = [".com", ".com", ".com", ".net", ".co.uk", ".de", ".eu", ".fr", ".es", ".shop"]
 NULLS = ["null", "Null", "NULL", "N/A", "n/a", "null null", "Null, Null", "None", "nan", "-"]
 MARKS = ['"', "''", "|", "|", "/", "//", "-", "--", "*", ",", ";", "&nbsp;", "<br>", "&quot;", "…", " "]
 TAGS = ["@en", "@en", "@en-US", "@en-us", "", ""]
 TALK = ["FREE SHIPPING", "NEW", "Sale!", "BUY NOW", "Best Price", "L@@K", "Hot Deal", "Buy online", "Lowest price",
         "Special offer", "Clearance", "In our shop"]
-
-
-def shop_name(pick):
-    """The name of a shop that does not exist."""
-    first = pick.choice(MAKERS)
-    kind = pick.random()
-    if kind < 0.4:
-        return f"{first}{pick.choice(SHOPS + [''])}{pick.choice(DOMAINS)}"
-    if kind < 0.7:
-        return f"{first} {pick.choice(SHOPS)}"
-    if kind < 0.9:
-        return f"{first}{pick.choice(SHOPS)} {pick.choice(['Online', 'UK', 'USA', 'Inc.', 'Ltd', 'GmbH', ''])}".strip()
-    return f"The {first} {pick.choice(SHOPS)}"
 
 
 def parts(value):

@@ -12,9 +12,11 @@ from pathlib import Path
 import yaml
 
 from extras import EXTRAS, add_extra, add_noise
+from names import made_up
 from noise import add_code, make_noise
+from offers import make_offers
 from trouble import Trouble
-from wordings import (ANY_STATEMENT, ENDINGS, FILLER, INSTRUCTIONS, MAKERS, NAMES, SAME, STATEMENTS, SYLLABLES)
+from wordings import ANY_STATEMENT, FILLER, INSTRUCTIONS, NAMES, SAME, STATEMENTS
 
 GROUP = 6  # products that share a schema, as the products of a category do
 EXAMPLES = [0, 0, 0, 0, 1, 2, 4, 8]  # how many more of them are shown as examples
@@ -22,6 +24,8 @@ SCHEMA_BYTES = 800_000  # sheaf reads schemas of up to 1 MB
 
 # Shares of what is made. Most of it stays as the labelled titles have it, so that nothing is lost that they teach.
 OWN = 0.5  # groups of titles that keep the schema of their category
+OFFERS = 0.4  # groups of made-up offers (offers.py) among all groups; the others are of labelled titles
+LANGUAGES = {"en": 1}  # shares of the offers' languages
 NOISY, NOISY_OWN = 0.4, 0.2  # titles with the noise of real offers (noise.py): under other schemas, under their own
 
 
@@ -77,22 +81,6 @@ def places(title, values):
     if any(first[1] > second[0] for first, second in zip(spans, spans[1:])):
         return None
     return found
-
-
-def made_up(pick):
-    """The name of a maker that does not exist."""
-    kind = pick.random()
-    if kind < 0.2:
-        name = "".join(pick.sample(SYLLABLES, pick.choice([2, 3]))).capitalize()
-    elif kind < 0.4:
-        name = pick.choice(MAKERS) + pick.choice(MAKERS).lower()
-    elif kind < 0.65:
-        name = pick.choice([" & ", " and ", " "]).join(pick.sample(MAKERS, 2))
-    elif kind < 0.85:
-        name = f"{pick.choice(MAKERS)} {pick.choice(ENDINGS)}"
-    else:
-        name = pick.choice(MAKERS) + pick.choice(["'s", "", "a", "o"])
-    return name.upper() if pick.random() < 0.12 else name
 
 
 def exchange(product, peers, pick):
@@ -388,6 +376,9 @@ def main():
                                  f"{options.seed}-{'closed' if closed else 'open'}{number}")
         if not variants:
             raise Trouble("no titles are given; name them with --open or --closed")
+        count = round(len(variants) * OFFERS / (1 - OFFERS))
+        variants += make_offers(count, LANGUAGES, GROUP, EXAMPLES, f"{options.seed}-offers",
+                                random.Random(f"{options.seed}-offers"))
         write(options.out, options.model, variants, options.seed)
     except (Trouble, OSError) as trouble:
         print(f"vary: {trouble}", file=sys.stderr)

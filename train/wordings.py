@@ -83,8 +83,8 @@ Lion Lotus Lumen Lux Maple Marble Marsh Meadow Mill Moon Moss Nest Noble North N
 Otter Owl Peak Pearl Pine Pioneer Prime Quartz Quill Raven Red Reed Ridge River Robin Rose Rowan Royal Ruby Sable Sage
 Shore Silver Sky Slate Sol South Spruce Star Stone Storm Summit Sun Swift Tern Thorn Tide Timber True Vale Verde Vista
 Wave West White Wild Willow Wolf Wren Yarrow Zen Zephyr""".split()
-ENDINGS = """Co. & Co. Labs Works Foods Farms Goods Supply Brothers Outfitters House Kitchen Naturals Organics Gear Wear
-Studio Home Trading Mills Garden Tea Coffee Sport""".split()
+ENDINGS = """Co. Labs Works Foods Farms Goods Supply Brothers Outfitters House Kitchen Naturals Organics Gear Wear
+Studio Home Trading Mills Garden Tea Coffee Sport""".split() + ["& Co."]
 SYLLABLES = "al ba bel cor da den el fa fen gra hal in ka kor la lin lo ma mer mo na nor o pa ra ri ro sa so ta tor va ve zo".split()
 
 INSTRUCTIONS = [
