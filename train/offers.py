@@ -35,8 +35,11 @@ class Language:
         self.titles, self.said, self.filler = words["titles"], words["said"], words["filler"]
         self.marks, self.makers = words["marks"], words.get("makers", [])
         self.sellers, self.joins, self.by = words["sellers"], words["joins"], words["by"]
+        self.yes, self.no, self.flags = words.get("yes"), words.get("no"), words.get("flags")
+        self.months, self.date_forms = words.get("months"), words.get("dates")
+        self.ands = [join[1] for join in self.joins if join[1].strip().isalpha()]
         named = {name.lower() for concept in self.concepts.values() for name in concept["names"]}
-        extras = EXTRAS if self.name == "en" else [Extra(entry, words["months"], self.marks) for entry in words["extras"]]
+        extras = EXTRAS if self.name == "en" else [Extra(entry, self) for entry in words["extras"]]
         self.extras = [extra for extra in extras if not named & {name.lower() for name in extra.names}]
         self.hints = {name: self.hint(name) for name in self.concepts}
 
@@ -55,11 +58,16 @@ class Language:
 
     def number(self, number):
         """A number as the language writes it."""
-        point, group = self.marks["point"], self.marks["group"]
         whole, _, rest = f"{number:.10g}".partition(".")
-        if len(whole) > 4 or len(whole) == 4 and group and number % 7 < 3:
-            whole = f"{int(whole):,}".replace(",", group)
-        return whole + (point + rest if rest else "")
+        if len(whole) > 4 or len(whole) == 4 and number % 7 < 3:
+            groups = self.marks["groups"]
+            whole = f"{int(whole):,}".replace(",", groups[int(number) % len(groups)])
+        return whole + (self.marks["point"] + rest if rest else "")
+
+    def dates(self, year, month, day):
+        """Ways to write a date."""
+        name = self.months[month - 1]
+        return [form.format(y=year, m=month, d=day, month=name) for form in self.date_forms]
 
 
 def values_of(slot):
@@ -79,7 +87,7 @@ def make_number(slot, language, pick):
         return unit.format(language.number(int(number)) + (cents if number % 1 or pick.random() < 0.5 else "")), number
     blank = pick.choice([" ", " ", " ", " ", "", "", "-"]) if language.name == "en" and len(unit) < 9 else (
         pick.choice([" ", " ", " ", ""]) if len(unit) < 4 else " ")
-    if not unit or unit[0] in "-/'\"" or unit == "%" and language.name == "en":
+    if not unit or unit[0] in "-/'\"" or unit.startswith("er-") or unit == "%" and language.name == "en":
         blank = ""
     return language.number(number) + blank + unit, number
 
@@ -111,6 +119,8 @@ class Offer:
                 self.values[name], typed = self.make(name, codes)
                 if typed is not None:
                     self.typed[name] = typed
+        if not self.values.keys() & {"type", "brand"}:
+            self.values["type"] = self.make("type", codes)[0]
         self.compose()
 
     def make(self, name, codes):
@@ -173,7 +183,7 @@ class Offer:
             title, stated = make_noise(title, stated, pick, [add_shop, add_code, add_price])
         for name, written in stated.items():
             self.change(name, written)
-        self.text = title + self.description(below, layout > 0.75)
+        self.text = (title + self.description(below, layout > 0.75)).lstrip(" \n-")
 
     def change(self, name, written):
         """Takes over what noise made of a value."""
@@ -200,7 +210,7 @@ class Offer:
         title = pick.choice(self.language.titles).format(**pieces)
         # Pieces that this offer lacks leave their marks behind.
         title = re.sub(r"\(\s*\)|\[\s*\]", "", title)
-        title = re.sub(r"\s+([,;])", r"\1", " ".join(title.split()))
+        title = re.sub(r"(?:\s*,)+(?=\s|$)", ",", " ".join(title.split()))
         title = re.sub(r"(?:\s*[,|/-](?=\s))+(\s*[,|/-]\s)", r"\1", title)
         title = re.sub(r"^[\s,|/:-]+|[\s,|/:-]+$", "", title)
         return pick.choice(self.language.sellers).format(title, shop=shop) if shop else title
@@ -311,7 +321,7 @@ class OfferVariant:
             typed = [offer.typed.get(name) if isinstance(gold, str) else gold for offer, gold in zip(self.offers, golds)]
             whole = all(number == int(number) for number in typed if number not in (None, ...))
             attribute["type"] = "integer" if whole and kind < 0.25 else "number"
-            if re.match(r"\w", slot["units"][0]) and "mixed" not in slot and len(slots) < 2 and pick.random() < 0.4:
+            if re.match(r"\w", slot["units"][0]) and "mixed" not in slot and name != "pack" and len(slots) < 2 and pick.random() < 0.4:
                 attribute["unit"] = slot["units"][0]
             return typed
         if "several" in slot:

@@ -16,7 +16,7 @@ from names import made_up
 from noise import add_code, make_noise
 from offers import make_offers
 from trouble import Trouble
-from wordings import ANY_STATEMENT, FILLER, INSTRUCTIONS, NAMES, SAME, STATEMENTS
+from wordings import ANY_STATEMENT, FILLER, INSTRUCTIONS, NAMES, SAME, STATEMENTS, TYPES
 
 GROUP = 6  # products that share a schema, as the products of a category do
 EXAMPLES = [0, 0, 0, 0, 1, 2, 4, 8]  # how many more of them are shown as examples
@@ -25,7 +25,7 @@ SCHEMA_BYTES = 800_000  # sheaf reads schemas of up to 1 MB
 # Shares of what is made. Most of it stays as the labelled titles have it, so that nothing is lost that they teach.
 OWN = 0.5  # groups of titles that keep the schema of their category
 OFFERS = 0.4  # groups of made-up offers (offers.py) among all groups; the others are of labelled titles
-LANGUAGES = {"en": 1}  # shares of the offers' languages
+LANGUAGES = {"en": 0.62, "de": 0.12, "fr": 0.09, "es": 0.09, "it": 0.04, "nl": 0.04}  # shares of the offers' languages
 NOISY, NOISY_OWN = 0.4, 0.2  # titles with the noise of real offers (noise.py): under other schemas, under their own
 
 
@@ -134,6 +134,16 @@ def make_noisy(product, pick, own):
     coded = not own or any("Model" in attribute["name"] for attribute in own)
     title, values = make_noise(product["title"], values, pick, [add_code] if coded else [])
     return product | {"title": title, "values": values}
+
+
+def name_type(product):
+    """The product with its type as an attribute, where its title has a word for it, once and not in the maker's name."""
+    types = TYPES.get(product["category"])
+    found = re.findall(rf"(?<!\w)(?:{types})(?!\w)", product["title"], re.IGNORECASE) if types else []
+    makers = [value or "" for name, value in product["values"].items() if "rand" in name]
+    if len(found) != 1 or any(found[0] in maker for maker in makers):
+        return product
+    return product | {"values": product["values"] | {"Product type": found[0]}}
 
 
 class Variant:
@@ -259,7 +269,7 @@ class Variant:
         if 0.5 < kind < 0.68 and stated and max(map(len, stated)) < 30:
             lower = pick.random() < 0.6
             options = list(dict.fromkeys(value.lower() if lower else value for value in stated))
-            others = [other if lower else self.known[name][other] for other in self.known[name]]
+            others = [other if lower else written for other, written in self.known.get(name, {}).items()]
             others = [other for other in others if other.lower() not in {o.lower() for o in options} and len(other) < 30]
             options += pick.sample(others, min(len(others), pick.randint(1, 5)))
             if len({o.lower() for o in options}) == len(options) and len(options) > 1:
@@ -293,6 +303,7 @@ def vary(products, schema, passes, seed):
                 if pick.random() < 0.75:
                     group = [rearrange(exchange(product, peers[category], pick), pick) for product in group]
                 own = schema[category] if pick.random() < OWN else None
+                group = [product if own else name_type(product) for product in group]
                 group = [make_noisy(product, pick, own) for product in group]
                 name = category if own and not shown else f"{seed}/{len(variants)}"
                 variants.append(Variant(name, group, known, pick, products, own))

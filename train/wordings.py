@@ -18,6 +18,10 @@ NAMES = {
                  ["the materials it consists of", "the material", "the stuff it is made from"]),
     "Shoe type": (["Shoe type", "Kind of shoe", "Footwear type", "Type", "Product type"],
                   ["which kind of shoe", "what kind of product it is"]),
+    "Product type": (["Product type", "Type", "What it is", "Category of item", "Kind of product", "Item type", "Article",
+                      "Product", "Type of product", "Item"],
+                     ["what the product is", "the kind of product", "what one buys here",
+                      "the noun for the product, without maker and properties"]),
     "Sport": (["Sport", "Sport type", "Activity", "Suitable sport", "Used for"],
               ["the sport it is made for", "the activity it is for"]),
     "Age": (["Age", "Age group", "Age range", "Life stage", "Audience", "Suitable age"],
@@ -73,7 +77,13 @@ NAMES = {
 }
 SAME = {"Brand Name": "Brand", "Age range": "Age", "Sport Type": "Sport", "Closure type": "Closure",
         "Container": "Container type", "Package type": "Container type", "Applicable People": "Age",
-        "Department Name": "Age", "Model": "Model Number", "Frame Color": "Color", "Body Material": "Material"}
+        "Department Name": "Age", "Stove Type": "Product type", "Eyewear Type": "Product type", "Model": "Model Number", "Frame Color": "Color", "Body Material": "Material"}
+
+# What the products of a category are called in their titles.
+TYPES = {"Coffee": "coffee(?: pods| beans)?", "Toothbrush": "toothbrush(?:es)?", "Sunscreen": "sunscreen|sunblock",
+         "Breakfast Cereal": "(?:breakfast )?cereal|granola|oatmeal|muesli", "Conditioner": "(?:hair )?conditioner",
+         "Laundry Detergent": "(?:laundry )?detergent", "Safety Mask": "(?:face )?masks?|respirator",
+         "Tea": "tea(?: bags)?"}
 
 # Words for makers that do not exist, so that a model looks for a maker's name and not for one that it knows.
 MAKERS = """Alder Anchor Ashford Aspen Atlas Aurora Bay Birch Blue Bramble Brook Calder Canyon Cedar Clay Cliff Clover
