@@ -119,6 +119,18 @@ class Extra:
 EXTRAS = [Extra(entry) for entry in yaml.safe_load((Path(__file__).parent / "extras.yaml").read_text())]
 
 
+def guard_commas(text, values):
+    """The text with commas in its values that statements are not inserted at; `free_commas` brings it back."""
+    for value in values:
+        if value and ", " in value:
+            text = text.replace(value, value.replace(", ", ",\0"))
+    return text
+
+
+def free_commas(text):
+    return text.replace("\0", " ")
+
+
 def insert(text, said, in_title, pick):
     """The text with `said` in its title, or as a sentence after it."""
     title, line, rest = text.partition("\n")

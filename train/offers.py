@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from extras import EXTRAS, Extra, add_extra, make_code
+from extras import EXTRAS, Extra, add_extra, free_commas, guard_commas, make_code
 from names import made_up, series_name, shop_name, short_maker
 from noise import add_code, add_price, add_shop, make_noise, parts
 
@@ -329,7 +329,7 @@ class OfferVariant:
                 return golds
             attribute["type"] = "list"
             return [offer.values[name] if isinstance(gold, str) else gold for offer, gold in zip(self.offers, golds)]
-        if name in CODES and self.one_form and kind < 0.5 and all(
+        if name in CODES and self.one_form and kind < (0.7 if stated else 0.1) and all(
                 re.fullmatch(self.codes[name], gold, re.IGNORECASE) and gold == gold.upper() for gold in stated):
             attribute |= {"type": "pattern", "pattern": self.codes[name]}
         elif name not in CODES and kind < 0.2:
@@ -350,16 +350,13 @@ class OfferVariant:
     def add_extras(self):
         """Adds flags, dates and the like, which are not part of the kinds."""
         pick, before = self.pick, list(self.texts)
-        # Statements go between the parts of a title, and not into a value that has commas.
-        for i, offer in enumerate(self.offers):
-            for written in offer.joined.values():
-                if written and ", " in written:
-                    self.texts[i] = self.texts[i].replace(written, written.replace(", ", ",\0"))
+        self.texts = [guard_commas(offer.text, offer.joined.values()) for offer in self.offers]
         names = {attribute["name"].lower() for attribute in self.attributes}
-        extras = self.language.extras
-        if pick.random() < 0.7:
-            extras = [extra for extra in extras if extra.said or extra.date]
-        for extra in pick.sample(extras, min(len(extras), pick.choice([0, 1, 1, 2, 2, 3, 4]))):
+        chosen = []
+        for fits, counts in ((lambda extra: extra.said, [0, 0, 1, 1, 2]), (lambda extra: extra.date, [0, 0, 0, 1]),
+                             (lambda extra: not extra.said and not extra.date, [0, 0, 0, 1, 1, 2])):
+            chosen += pick.sample(list(filter(fits, self.language.extras)), pick.choice(counts))
+        for extra in pick.sample(chosen, len(chosen)):
             attribute, golds = add_extra(extra, self.texts, before, True, pick)
             if attribute["name"].lower() in names:
                 continue
@@ -368,7 +365,7 @@ class OfferVariant:
             for gold, value in zip(self.golds, golds):
                 if value is not ...:
                     gold[attribute["name"]] = value
-        self.texts = [text.replace("\0", " ") for text in self.texts]
+        self.texts = [free_commas(text) for text in self.texts]
 
 
 LANGUAGES = {path.stem: Language(path) for path in sorted((Path(__file__).parent / "kinds").glob("*.yaml"))}

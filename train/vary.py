@@ -11,12 +11,12 @@ from pathlib import Path
 
 import yaml
 
-from extras import EXTRAS, add_extra, add_noise
+from extras import EXTRAS, add_extra, add_noise, free_commas, guard_commas
 from names import made_up
 from noise import add_code, make_noise
 from offers import make_offers
 from trouble import Trouble
-from wordings import ANY_STATEMENT, FILLER, INSTRUCTIONS, NAMES, SAME, STATEMENTS, TYPES
+from wordings import ANY_STATEMENT, EVERYWHERE, FILLER, INSTRUCTIONS, NAMES, SAME, STATEMENTS, TYPES
 
 GROUP = 6  # products that share a schema, as the products of a category do
 EXAMPLES = [0, 0, 0, 0, 1, 2, 4, 8]  # how many more of them are shown as examples
@@ -164,7 +164,7 @@ class Variant:
         names = list(dict.fromkeys(name for product in group for name in product["values"]))
         share = random_.choice([0.8, 0.8, 0.4])
         kept = [name for name in names if random_.random() < share] or names[:1]
-        others = sorted(set(known) - set(names))
+        others = sorted(set(known) - set(names) - EVERYWHERE)
         foreign = random_.sample(others, min(len(others), random_.choice([0, 0, 1, 2, 3])))
         order = kept + foreign
         random_.shuffle(order)
@@ -176,6 +176,7 @@ class Variant:
     def add_extras(self, names):
         """Adds attributes that the titles do not have, and states them in some of the texts."""
         pick, before = self.random, list(self.texts)
+        self.texts = [guard_commas(text, product["values"].values()) for text, product in zip(self.texts, self.group)]
         taken = {word.lower() for name in names for word in [name, *NAMES.get(SAME.get(name, name), ([],))[0]]}
         free = [extra for extra in EXTRAS if not taken & {word.lower() for word in extra.names}]
         count = pick.choice([0, 1, 2, 3, 4, 5])
@@ -195,6 +196,7 @@ class Variant:
             for gold, value in zip(self.golds, golds):
                 if value is not ...:
                     gold[attribute["name"]] = value
+        self.texts = [free_commas(text) for text in self.texts]
 
     def text_of(self, product, strangers):
         """The product's text; its values are still in it, letter by letter."""

@@ -79,6 +79,10 @@ SAME = {"Brand Name": "Brand", "Age range": "Age", "Sport Type": "Sport", "Closu
         "Container": "Container type", "Package type": "Container type", "Applicable People": "Age",
         "Department Name": "Age", "Stove Type": "Product type", "Eyewear Type": "Product type", "Model": "Model Number", "Frame Color": "Color", "Body Material": "Material"}
 
+# What every product has: null would be wrong for the products of other categories.
+EVERYWHERE = {"Product type", "Shoe type", "Stove Type", "Eyewear Type", "Lure Type", "Mask type", "Cereal type", "Item form",
+              "Item", "Name", "Description", "Type"}
+
 # What the products of a category are called in their titles.
 TYPES = {"Coffee": "coffee(?: pods| beans)?", "Toothbrush": "toothbrush(?:es)?", "Sunscreen": "sunscreen|sunblock",
          "Breakfast Cereal": "(?:breakfast )?cereal|granola|oatmeal|muesli", "Conditioner": "(?:hair )?conditioner",
