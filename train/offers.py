@@ -23,6 +23,7 @@ CODES = {
     "barcode": [r"0\d{11}", r"\d{12}", r"[4-8]\d{12}", r"\d{13}"],
     "isbn": [r"978\d{10}", r"978-\d-\d{4}-\d{4}-\d"],
 }
+MEASURES = ("length", "width", "depth", "height")  # stand together: W 40 cm x H 20 cm
 EITHER = ("model", "part")  # a code without a label may be one or the other
 
 
@@ -34,6 +35,7 @@ class Language:
         self.name, self.concepts, self.kinds = path.stem, words["concepts"], words["kinds"]
         self.titles, self.said, self.filler = words["titles"], words["said"], words["filler"]
         self.marks, self.makers = words["marks"], words.get("makers", [])
+        self.devices = words["devices"]
         self.sellers, self.joins, self.by = words["sellers"], words["joins"], words["by"]
         self.yes, self.no, self.flags = words.get("yes"), words.get("no"), words.get("flags")
         self.months, self.date_forms = words.get("months"), words.get("dates")
@@ -82,9 +84,11 @@ def make_number(slot, language, pick):
         number = round(slot["from"] + step * pick.randint(0, int((slot["to"] - slot["from"]) / step)), 3)
     number = int(number) if number == int(number) else number
     unit = pick.choice(slot["units"])
-    if "{}" in unit:  # a price
+    if "price" in slot:
         cents = language.marks["point"] + f"{number % 1:.2f}"[2:]
         return unit.format(language.number(int(number)) + (cents if number % 1 or pick.random() < 0.5 else "")), number
+    if "{}" in unit:
+        return unit.format(language.number(number)), number
     blank = pick.choice([" ", " ", " ", " ", "", "", "-"]) if language.name == "en" and len(unit) < 9 else (
         pick.choice([" ", " ", " ", ""]) if len(unit) < 4 else " ")
     if not unit or unit[0] in "-/'\"" or unit.startswith("er-") or unit == "%" and language.name == "en":
@@ -99,10 +103,12 @@ def make_maker(language, pick):
     return short_maker(pick) if kind < 0.7 else made_up(pick)
 
 
-def make_device(pick):
-    """What an accessory fits."""
+def make_device(language, pick):
+    """What an accessory fits; its noun is not the product's type."""
     device = f"{short_maker(pick)} {series_name(pick)}"
-    return device if pick.random() < 0.4 else f"{device} {make_code(pick.choice(CODES['model']), pick)}"
+    if pick.random() < 0.6:
+        device += f" {make_code(pick.choice(CODES['model']), pick)}"
+    return f"{device} {pick.choice(language.devices)}" if pick.random() < 0.3 else device
 
 
 class Offer:
@@ -139,7 +145,7 @@ class Offer:
         if slot is None:
             slot = self.language.concepts[name]["slot"]
         if slot == "device":
-            return make_device(pick), None
+            return make_device(self.language, pick), None
         if "units" in slot:
             return make_number(slot, self.language, pick)
         if "several" in slot:
@@ -178,27 +184,31 @@ class Offer:
             below.append("series")  # which would seem to be the maker
         said = {name: self.labelled(name, self.joined[name], True) for name in values if name not in below}
         title = self.title(dict(said))
-        stated = {name: self.joined[name] for name in said}
+        # With their labels: a number that lost its "wide" could be anything.
+        stated = {name: form.strip(" -") for name, form in said.items()}
+        noisy = stated
         if pick.random() < NOISY:
-            title, stated = make_noise(title, stated, pick, [add_shop, add_code, add_price])
-        for name, written in stated.items():
-            self.change(name, written)
+            title, noisy = make_noise(title, stated, pick, [add_shop, add_code, add_price])
+        for name, form in stated.items():
+            if noisy[name] is None:
+                self.values.pop(name)
+                self.typed.pop(name, None)
+            elif noisy[name] != form:
+                self.change(name, str.upper if noisy[name] == form.upper() else str.lower)
         self.text = (title + self.description(below, layout > 0.75)).lstrip(" \n-")
 
-    def change(self, name, written):
-        """Takes over what noise made of a value."""
-        if written is None:
-            self.values.pop(name)
-            self.typed.pop(name, None)
-        elif written != self.joined[name]:
-            change = str.upper if written == self.joined[name].upper() else str.lower
-            self.values[name] = [change(text) for text in self.values[name]] if isinstance(
-                self.values[name], list) else change(self.values[name])
-        self.joined[name] = written
+    def change(self, name, case):
+        """Writes a value in the case of its title."""
+        value = self.values[name]
+        self.values[name] = [case(text) for text in value] if isinstance(value, list) else case(value)
+        self.joined[name] = case(self.joined[name])
 
     def title(self, said):
         pick = self.pick
         shop, codes = said.pop("seller", None), [said.pop(name) for name in CODES if name in said and name != self.bare]
+        measures = [name for name in MEASURES if name in said]
+        if len(measures) > 1 and pick.random() < 0.5:
+            said[measures[0]] = pick.choice([" x ", " x ", " X ", " × "]).join(said.pop(name) for name in measures)
         specs = [name for name in said if name not in ("type", "brand", "series", "model", "part", "fits", "price")]
         pick.shuffle(specs)
         some = pick.randint(0, min(3, len(specs)))
@@ -324,7 +334,7 @@ class OfferVariant:
             if re.match(r"\w", slot["units"][0]) and "mixed" not in slot and name != "pack" and len(slots) < 2 and pick.random() < 0.4:
                 attribute["unit"] = slot["units"][0]
             return typed
-        if "several" in slot:
+        if "several" in slot and not (0.5 < kind < 0.65 and stated and all(text in slot["several"] for text in stated)):
             if kind > 0.65:
                 return golds
             attribute["type"] = "list"
@@ -332,7 +342,7 @@ class OfferVariant:
         if name in CODES and self.one_form and kind < (0.7 if stated else 0.1) and all(
                 re.fullmatch(self.codes[name], gold, re.IGNORECASE) and gold == gold.upper() for gold in stated):
             attribute |= {"type": "pattern", "pattern": self.codes[name]}
-        elif name not in CODES and kind < 0.2:
+        elif name not in CODES and (kind < 0.2 or "several" in slot):
             values = [str(value) for value in values_of(slot)] or (
                 [said for k in pick.sample(list(self.language.kinds.values()), 3) for said in k["types"]]
                 if name == "type" else [])

@@ -4,8 +4,10 @@ import re
 import unittest
 
 import place  # noqa: F401  (finds the modules of train/)
-from offers import CODES, LANGUAGES, make_offers
+import vary
 from noise import KINDS, cut, gaps, make_noise, parts, shop_name
+from offers import CODES, LANGUAGES, make_offers
+from wordings import NAMES
 
 TITLE = "Calder & Co Men's Rain Jacket, Navy/Olive, Size L, Waterproof Shell Parka with Hood"
 VALUES = {"Brand": "Calder & Co", "Colors": ["Navy", "Olive"], "Size": "L", "Kind": "Rain Jacket", "Fuel": None}
@@ -41,6 +43,31 @@ class NoiseTest(unittest.TestCase):
         titles = {make_noise(TITLE, VALUES, random.Random(seed))[0] for seed in range(200)}
         self.assertGreater(len(titles), 150)
         self.assertGreater(len({shop_name(random.Random(seed)) for seed in range(200)}), 150)
+
+
+class TypeTest(unittest.TestCase):
+    PRODUCTS = [
+        {"category": "Tea", "title": "Ivy Tea Co Green Tea Bags, 20 Count", "values": {"Brand": "Ivy Tea Co"}},
+        {"category": "Tea", "title": "Fern Oolong Tea, 4 oz", "values": {"Brand": "Fern"}},
+        {"category": "Stove", "title": "Kite Camping Stove X3", "values": {"Stove Type": "Camping Stove"}},
+        {"category": "Shoes", "title": "Wren Loafer, Black", "values": {"Brand": "Wren", "Shoe type": "Loafer"}},
+    ]
+
+    def test_a_title_names_its_type(self):
+        self.assertEqual(vary.name_type(self.PRODUCTS[1])["values"]["Product type"], "Tea")
+        self.assertNotIn("Product type", vary.name_type(self.PRODUCTS[0])["values"])  # the maker's name has the word, too
+        self.assertNotIn("Product type", vary.name_type(self.PRODUCTS[2])["values"])
+
+    def test_no_product_is_without_a_type(self):
+        named = NAMES["Product type"][0]
+        asked = 0
+        for variant in vary.vary(self.PRODUCTS, {c: [{"name": "Brand"}] for c in ("Tea", "Stove", "Shoes")}, 60, "1"):
+            for text, gold in zip(variant.texts, variant.golds):
+                for name in gold.keys() & named:
+                    if gold[name] is None:  # the title lost it
+                        self.assertNotRegex(text.partition("\n")[0].lower(), "stove|loafer|tea")
+                    asked += 1
+        self.assertGreater(asked, 20)
 
 
 class OffersTest(unittest.TestCase):
