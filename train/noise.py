@@ -34,7 +34,9 @@ def repeat(title, values, pick):
 
 
 def add_shop(title, values, pick):
+    """A shop's name, which is a value if sellers are."""
     shop = shop_name(pick)
+    values = values | {"Seller": shop} if "Seller" in values else values
     if pick.random() < 0.25:
         return shop + pick.choice([" - ", ": ", " | ", " ", " » "]) + title, values
     return title + pick.choice([" - {}", " - {}", " | {}", " | {}", " ({})", " at {}", ", {}", " @ {}", " {}",

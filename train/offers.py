@@ -11,6 +11,7 @@ from names import made_up, series_name, shop_name, short_maker
 from noise import add_code, add_price, add_shop, make_noise, parts
 
 NOISY = 0.35  # offers with noise around their titles
+BESIDE = 0.06  # offers with another one named below them
 OFTEN = {"type": 0.93, "brand": 0.8, "series": 0.45, "model": 0.45, "part": 0.35, "stock": 0.15, "barcode": 0.17,
          "seller": 0.3, "condition": 0.1, "price": 0.1, "fits": 0.7}  # how often an offer states it; others: 0.6
 CODES = {
@@ -35,7 +36,7 @@ class Language:
         self.name, self.concepts, self.kinds = path.stem, words["concepts"], words["kinds"]
         self.titles, self.said, self.filler = words["titles"], words["said"], words["filler"]
         self.marks, self.makers = words["marks"], words.get("makers", [])
-        self.devices = words["devices"]
+        self.devices, self.also = words["devices"], words["also"]
         self.sellers, self.joins, self.by = words["sellers"], words["joins"], words["by"]
         self.yes, self.no, self.flags = words.get("yes"), words.get("no"), words.get("flags")
         self.months, self.date_forms = words.get("months"), words.get("dates")
@@ -267,7 +268,13 @@ class OfferVariant:
         for concept in self.chosen(kinds):
             self.ask(concept, kinds)
         self.add_extras()
+        self.texts = [text if pick.random() > BESIDE else self.with_another(text) for text in self.texts]
         pick.shuffle(self.attributes)
+
+    def with_another(self, text):
+        """The text, and below it the title of another offer."""
+        other = Offer(self.pick.choice(list(self.language.kinds.values())), self.language, self.codes, self.pick)
+        return f"{text}\n{self.pick.choice(self.language.also)}: {other.text.partition(chr(10))[0]}"
 
     def chosen(self, kinds):
         """The concepts to ask for: most of what the kinds have, what could be confused with it, and what they lack."""

@@ -13,7 +13,7 @@ import yaml
 
 from extras import EXTRAS, add_extra, add_noise, free_commas, guard_commas
 from names import made_up
-from noise import add_code, make_noise
+from noise import add_code, add_shop, make_noise
 from offers import make_offers
 from trouble import Trouble
 from wordings import ANY_STATEMENT, EVERYWHERE, FILLER, INSTRUCTIONS, NAMES, SAME, STATEMENTS, TYPES
@@ -27,6 +27,7 @@ OWN = 0.5  # groups of titles that keep the schema of their category
 OFFERS = 0.4  # groups of made-up offers (offers.py) among all groups; the others are of labelled titles
 LANGUAGES = {"en": 0.62, "de": 0.12, "fr": 0.09, "es": 0.09, "it": 0.04, "nl": 0.04}  # shares of the offers' languages
 NOISY, NOISY_OWN = 0.4, 0.2  # titles with the noise of real offers (noise.py): under other schemas, under their own
+SOLD, SHOPS = 0.25, 0.5  # groups under other schemas that are asked for sellers, and their titles that name one
 
 
 def read_titles(path, closed):
@@ -125,6 +126,14 @@ def rearrange(product, pick):
     return product
 
 
+def add_seller(product, pick):
+    """The product with its seller as an attribute, whom half of the titles name."""
+    title, values = product["title"], product["values"] | {"Seller": None}
+    if pick.random() < SHOPS:
+        title, values = add_shop(title, values, pick)
+    return product | {"title": title, "values": values}
+
+
 def make_noisy(product, pick, own):
     """Some of the products with the noise of real offers around their titles. `own`: the attributes that are asked for,
     where they are known."""
@@ -132,7 +141,8 @@ def make_noisy(product, pick, own):
     if pick.random() >= (NOISY_OWN if own else NOISY) or any(v and v not in product["title"] for v in values.values()):
         return product
     coded = not own or any("Model" in attribute["name"] for attribute in own)
-    title, values = make_noise(product["title"], values, pick, [add_code] if coded else [])
+    without = [kind for kind, out in ((add_code, coded), (add_shop, values.get("Seller"))) if out]
+    title, values = make_noise(product["title"], values, pick, without)
     return product | {"title": title, "values": values}
 
 
@@ -306,6 +316,8 @@ def vary(products, schema, passes, seed):
                     group = [rearrange(exchange(product, peers[category], pick), pick) for product in group]
                 own = schema[category] if pick.random() < OWN else None
                 group = [product if own else name_type(product) for product in group]
+                if not own and pick.random() < SOLD:
+                    group = [add_seller(product, pick) for product in group]
                 group = [make_noisy(product, pick, own) for product in group]
                 name = category if own and not shown else f"{seed}/{len(variants)}"
                 variants.append(Variant(name, group, known, pick, products, own))

@@ -22,6 +22,8 @@ NAMES = {
                       "Product", "Type of product", "Item"],
                      ["what the product is", "the kind of product", "what one buys here",
                       "the noun for the product, without maker and properties"]),
+    "Seller": (["Seller", "Shop", "Reseller", "Store", "Sold by", "Merchant", "Dealer", "Retailer", "Vendor", "Marketplace"],
+               ["who sells it, not who makes it", "the shop that offers it", "the name of the store"]),
     "Sport": (["Sport", "Sport type", "Activity", "Suitable sport", "Used for"],
               ["the sport it is made for", "the activity it is for"]),
     "Age": (["Age", "Age group", "Age range", "Life stage", "Audience", "Suitable age"],
@@ -112,6 +114,7 @@ INSTRUCTIONS = [
 
 # How a description states a value.
 STATEMENTS = {
+    "Seller": ["Sold by {}.", "Seller: {}.", "Offered by {}.", "Ships from {}."],
     "Brand": ["From {}.", "By {}.", "{} has made it for years.", "A product of {}.", "Made by {}."],
     "Color": ["Comes in {}.", "Color: {}.", "The color is {}.", "In {}."],
     "Material": ["Made of {}.", "Material: {}.", "It is made from {}.", "{} throughout."],
