@@ -22,9 +22,10 @@ class English:
     yes, no = ["yes", "Yes", "yes", "✓", "true", "Y"], ["no", "No", "no", "✗", "false", "N"]
     # How texts say that something has a thing or a property, and that it has not.
     flags = {
-        "noun": {"said": ["with {}", "With {}", "{} included", "Includes {}.", "incl. {}", "w/ {}", "Comes with {}.", "{} in the box.", "+ {}"],
-                 "denied": ["without {}", "No {}", "no {}", "{} not included", "{} sold separately", "w/o {}", "Comes without {}.",
-                            "Does not include {}.", "Please order the {} separately."]},
+        "noun": {"said": ["with {}", "With {}", "{} included", "Includes {}.", "incl. {}", "w/ {}", "Comes with {}.",
+                          "{} in the box.", "+ {}"],
+                 "denied": ["without {}", "No {}", "no {}", "{} not included", "{} sold separately", "w/o {}",
+                            "Comes without {}.", "Does not include {}.", "Please order the {} separately."]},
         "adjective": {"said": ["{}", "{}", "100% {}", "It is {}.", "Fully {}.", "{} design", "This one is {}."],
                       "denied": ["not {}", "Not {}", "It is not {}.", "Please note: not {}.", "This one is not {}."]},
     }

@@ -5,7 +5,7 @@ from wordings import ENDINGS, MAKERS, SYLLABLES
 SHOPS = """Mart Store Shop Outlet Direct Depot Deals Superstore Warehouse Bazaar Market Express Online Supplies Traders
 Megastore Discounts Wholesale Emporium Center""".split()
 DOMAINS = [".com", ".com", ".com", ".net", ".co.uk", ".de", ".eu", ".fr", ".es", ".shop"]
-SERIES_ENDS = ["Pro", "Plus", "Line", "Max", "Elite", "Classic", "Series", "Edge", "Air", "One", "Lite", "Prime", "Station"]
+SERIES_ENDS = "Pro Plus Line Max Elite Classic Series Edge Air One Lite Prime Station".split()
 ROMAN = ["II", "III", "IV", "V", "X", "G2", "G3", "2.0", "XL", "Mini", "SE"]
 
 

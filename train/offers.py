@@ -14,12 +14,14 @@ NOISY = 0.35  # offers with noise around their titles
 BESIDE = 0.06  # offers with another one named below them
 OFTEN = {"type": 0.93, "brand": 0.8, "series": 0.45, "model": 0.45, "part": 0.35, "stock": 0.15, "barcode": 0.17,
          "seller": 0.3, "condition": 0.1, "price": 0.1, "fits": 0.7}  # how often an offer states it; others: 0.6
+ASKED = {"type": 0.8, "brand": 0.8, "series": 0.45, "model": 0.5, "part": 0.5, "stock": 0.25, "barcode": 0.3,
+         "seller": 0.25, "condition": 0.12, "price": 0.12, "fits": 0.1}  # how often a schema asks for it
 CODES = {
-    "model": [r"[A-Z]{2}\d{3,4}", r"[A-Z]\d{2,3}", r"[A-Z]{1,2}-\d{2,4}", r"\d{3,4}[A-Z]{0,2}", r"[A-Z]{2,3}-\d{3}[A-Z]",
-              r"[A-Z]{3}\d{2}[A-Z]\d", r"[A-Z]\d-\d{3}", r"[A-Z]{2}\d{2}-[A-Z]{2}"],
-    "part": [r"\d{6}-\d{3}", r"\d{6}-[A-Z]\d{2}", r"[A-Z]{2}\d{3}[A-Z]{2}", r"[A-Z]\d[A-Z]\d{2}[A-Z]{2}", r"\d{2}[A-Z]\d{4}",
-             r"[A-Z]{3}\d{4}-[A-Z]", r"\d{3}-\d{5}", r"\d{5}-[A-Z]{2}", r"[A-Z]{4}-\d{4}[A-Z]", r"[A-Z]{2}-\d{4}-\d{2}",
-             r"\d{7}", r"[A-Z]{2}\d{6}[A-Z]{2}"],
+    "model": [r"[A-Z]{2}\d{3,4}", r"[A-Z]\d{2,3}", r"[A-Z]{1,2}-\d{2,4}", r"\d{3,4}[A-Z]{0,2}",
+              r"[A-Z]{2,3}-\d{3}[A-Z]", r"[A-Z]{3}\d{2}[A-Z]\d", r"[A-Z]\d-\d{3}", r"[A-Z]{2}\d{2}-[A-Z]{2}"],
+    "part": [r"\d{6}-\d{3}", r"\d{6}-[A-Z]\d{2}", r"[A-Z]{2}\d{3}[A-Z]{2}", r"[A-Z]\d[A-Z]\d{2}[A-Z]{2}",
+             r"\d{2}[A-Z]\d{4}", r"[A-Z]{3}\d{4}-[A-Z]", r"\d{3}-\d{5}", r"\d{5}-[A-Z]{2}", r"[A-Z]{4}-\d{4}[A-Z]",
+             r"[A-Z]{2}-\d{4}-\d{2}", r"\d{7}", r"[A-Z]{2}\d{6}[A-Z]{2}"],
     "stock": [r"\d{5,6}", r"[A-Z]{2}\d{5}", r"[A-Z]{3}-\d{4}", r"\d{3}-\d{4}", r"[A-Z]\d{6}", r"\d{4}[A-Z]{2}"],
     "barcode": [r"0\d{11}", r"\d{12}", r"[4-8]\d{12}", r"\d{13}"],
     "isbn": [r"978\d{10}", r"978-\d-\d{4}-\d{4}-\d"],
@@ -50,7 +52,7 @@ class Language:
         """What a text may hold that seems to state the concept; None where only a statement of it does."""
         slots = [kind["slots"][name] for kind in self.kinds.values() if name in kind["slots"]]
         slots = [slot for slot in [*slots, self.concepts[name].get("slot", "device")] if slot != "device"]
-        units = sorted({unit.strip("-/ ") for slot in slots if "units" in slot for unit in slot["units"] if unit.strip("{}")})
+        units = sorted({unit.strip("-/ ") for slot in slots if "units" in slot for unit in slot["units"]} - {""})
         words = sorted({str(word) for slot in slots if "units" not in slot for word in values_of(slot)})
         found = [rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)"] if words else []
         signs = [re.escape(unit.replace("{}", "").strip()) for unit in units if "{}" in unit]
@@ -118,8 +120,8 @@ class Offer:
     def __init__(self, kind, language, codes, pick):
         self.kind, self.language, self.pick = kind, language, pick
         self.values, self.typed, self.bare = {}, {}, None
-        for name in ["type", "brand", "series", *kind.get("codes", ["model", "part", "stock", "barcode"]), *kind["slots"],
-                     "condition", "price", "seller"]:
+        codes_of = kind.get("codes", ["model", "part", "stock", "barcode"])
+        for name in ["type", "brand", "series", *codes_of, *kind["slots"], "condition", "price", "seller"]:
             # More than seven specifications make no title.
             if name in language.concepts and name not in self.values and pick.random() < OFTEN.get(name, 0.6) and (
                     name in OFTEN or len(self.values) < 9):
@@ -233,12 +235,12 @@ class Offer:
             return pick.choice(["", "", "\n" + pick.choice(self.language.filler)])
         if table:
             lines = [f"{pick.choice(self.language.concepts[name]['names'])}{{}} {self.joined[name]}" for name in below]
-            absent = [name for name in ("brand", "model", "part", "stock", "barcode", "series")
-                      if name not in self.values and self.language.concepts[name]]
+            absent = [name for name in ("brand", "model", "part", "stock", "barcode", "series") if name not in self.values]
             if absent and pick.random() < 0.15:
                 lines.append(f"{pick.choice(self.language.concepts[pick.choice(absent)]['names'])}{{}} "
                              + pick.choice(["N/A", "null", "-", "n/a"]))
-            mark, between = pick.choice([(":", "\n"), (":", "\n"), (":", " | "), (" -", "\n"), (":", "; "), (":", "\n- ")])
+            mark, between = pick.choice([(":", "\n"), (":", "\n"), (":", " | "), (" -", "\n"), (":", "; "),
+                                         (":", "\n- ")])
             return ("\n" + ("- " if between == "\n- " else "")) + between.join(lines).replace("{}", mark)
         sentences = [self.labelled(name, self.joined[name], False) for name in below]
         sentences += pick.sample(self.language.filler, pick.choice([0, 0, 1, 2]))
@@ -253,18 +255,18 @@ class OfferVariant:
 
     def __init__(self, name, language, languages, count, pick):
         self.name, self.language, self.pick = name, language, pick
-        self.words = [languages["en"], language] if pick.random() < 0.4 else [language]  # whose names attributes have
+        self.words = [languages["en"], language] if pick.random() < 0.4 else [language]  # of the attributes' names
         kinds = list(language.kinds.values())
         kinds = [pick.choice(kinds)] if pick.random() < 0.8 else pick.sample(kinds, 3)
         self.codes = {name: pick.choice(patterns) for name, patterns in CODES.items()}
-        one_form = pick.random() < 0.4
+        self.one_form = pick.random() < 0.4  # all codes of a concept are alike
         self.offers = []
         for _ in range(count):
-            codes = self.codes if one_form else {name: pick.choice(patterns) for name, patterns in CODES.items()}
+            codes = self.codes if self.one_form else {name: pick.choice(patterns) for name, patterns in CODES.items()}
             self.offers.append(Offer(pick.choice(kinds), language, codes, pick))
-        self.one_form = one_form
         self.texts = [offer.text for offer in self.offers]
         self.attributes, self.golds = [], [{} for _ in self.offers]
+        self.asked = {}  # concept to its attribute's name
         for concept in self.chosen(kinds):
             self.ask(concept, kinds)
         self.add_extras()
@@ -282,9 +284,7 @@ class OfferVariant:
         share = pick.choice([0.8, 0.6, 0.4])
         own = list(dict.fromkeys(name for kind in kinds for name in [*kind["slots"], *kind.get("codes", [])]))
         asked = [name for name in own if name in concepts and pick.random() < share]
-        asked += [name for name, often in (("type", 0.8), ("brand", 0.8), ("series", 0.45), ("model", 0.5), ("part", 0.5),
-                                           ("stock", 0.25), ("barcode", 0.3), ("seller", 0.25), ("condition", 0.12),
-                                           ("price", 0.12), ("fits", 0.1)) if name in concepts and pick.random() < often]
+        asked += [name for name, often in ASKED.items() if name in concepts and pick.random() < often]
         names = {said.lower() for name in own if name in concepts for said in concepts[name]["names"]}
         others = [name for name in concepts if name not in own and self.language.hints[name]
                   and not names & {said.lower() for said in concepts[name]["names"]}]
@@ -311,12 +311,13 @@ class OfferVariant:
         for gold, value in zip(self.golds, golds):
             if value is not ...:
                 gold[attribute["name"]] = value
-        self.asked = getattr(self, "asked", {}) | {name: attribute["name"]}
-        if all(code in self.asked for code in EITHER):
-            # Which of both a code without a label is, nobody knows.
+        self.asked[name] = attribute["name"]
+        if name in EITHER and all(code in self.asked for code in EITHER):
             for gold, offer in zip(self.golds, self.offers):
-                for code in EITHER if offer.bare else []:
-                    gold.pop(self.asked[code], None)
+                # Which of both the only code is, without a label, nobody knows.
+                if offer.bare in offer.values and not all(code in offer.values for code in EITHER):
+                    for code in EITHER:
+                        gold.pop(self.asked[code], None)
 
     def gold(self, offer, name):
         """The value as text; None where the offer states none, and ... where nobody knows."""
@@ -328,9 +329,10 @@ class OfferVariant:
         return ... if hint and hint.search(offer.text) else None
 
     def give_type(self, attribute, name, golds, kinds):
+        """Makes the attribute a number, a list, one of some options, a code or a copy, or leaves it a text."""
         pick, kind = self.pick, self.pick.random()
         stated = [gold for gold in golds if gold and gold is not ...]
-        slots = [k["slots"][name] for k in kinds if name in k["slots"]]
+        slots = [one["slots"][name] for one in kinds if name in one["slots"]]
         slot = slots[0] if slots else self.language.concepts[name].get("slot", [])
         if "units" in slot:
             if kind > 0.6:
@@ -338,31 +340,38 @@ class OfferVariant:
             typed = [offer.typed.get(name) if isinstance(gold, str) else gold for offer, gold in zip(self.offers, golds)]
             whole = all(number == int(number) for number in typed if number not in (None, ...))
             attribute["type"] = "integer" if whole and kind < 0.25 else "number"
-            if re.match(r"\w", slot["units"][0]) and "mixed" not in slot and name != "pack" and len(slots) < 2 and pick.random() < 0.4:
-                attribute["unit"] = slot["units"][0]
+            unit = slot["units"][0] if len(slots) < 2 and "mixed" not in slot and name != "pack" else ""
+            if re.match(r"\w", unit) and pick.random() < 0.4:
+                attribute["unit"] = unit
             return typed
-        if "several" in slot and not (0.5 < kind < 0.65 and stated and all(text in slot["several"] for text in stated)):
+        if "several" in slot:
+            if 0.5 < kind < 0.65 and stated and all(text in slot["several"] for text in stated):
+                return self.make_enum(attribute, golds, stated, slot["several"])
             if kind > 0.65:
                 return golds
             attribute["type"] = "list"
             return [offer.values[name] if isinstance(gold, str) else gold for offer, gold in zip(self.offers, golds)]
         if name in CODES and self.one_form and kind < (0.7 if stated else 0.1) and all(
-                re.fullmatch(self.codes[name], gold, re.IGNORECASE) and gold == gold.upper() for gold in stated):
+                re.fullmatch(self.codes[name], gold) for gold in stated):
             attribute |= {"type": "pattern", "pattern": self.codes[name]}
-        elif name not in CODES and (kind < 0.2 or "several" in slot):
-            values = [str(value) for value in values_of(slot)] or (
-                [said for k in pick.sample(list(self.language.kinds.values()), 3) for said in k["types"]]
-                if name == "type" else [])
-            options = list({text.lower(): text for text in stated + pick.sample(values, min(len(values), 4))}.values())
-            if values and len(options) > 1 and all(len(text) < 40 for text in options):
-                lower = pick.random() < 0.6
-                table = {text.lower(): text.lower() if lower else text for text in options}
-                options = pick.sample(options, len(options))
-                attribute |= {"type": "enum", "options": [table[text.lower()] for text in options]}
-                return [table[gold.lower()] if isinstance(gold, str) else gold for gold in golds]
+        elif name not in CODES and kind < 0.2:
+            some = pick.sample(list(self.language.kinds.values()), 3) if name == "type" else []
+            values = [str(value) for value in values_of(slot)] + [said for one in some for said in one["types"]]
+            return self.make_enum(attribute, golds, stated, values)
         elif kind > 0.85:
             attribute["type"] = "span"
         return golds
+
+    def make_enum(self, attribute, golds, stated, values):
+        """Makes the attribute one of what is stated and a few other values; a text where these are none."""
+        pick = self.pick
+        options = list({text.lower(): text for text in stated + pick.sample(values, min(len(values), 4))}.values())
+        if not values or len(options) < 2:
+            return golds
+        lower = pick.random() < 0.6
+        table = {text.lower(): text.lower() if lower else text for text in options}
+        attribute |= {"type": "enum", "options": [table[text.lower()] for text in pick.sample(options, len(options))]}
+        return [table[gold.lower()] if isinstance(gold, str) else gold for gold in golds]
 
     def add_extras(self):
         """Adds flags, dates and the like, which are not part of the kinds."""
