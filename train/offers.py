@@ -11,6 +11,7 @@ from names import made_up, series_name, shop_name, short_maker
 from noise import add_code, add_price, add_shop, make_noise, parts
 
 NOISY = 0.35  # offers with noise around their titles
+HYPE = 0.3  # titles with a word of praise, which is no value
 BESIDE = 0.06  # offers with another one named below them
 OFTEN = {"type": 0.93, "brand": 0.8, "series": 0.45, "model": 0.45, "part": 0.35, "stock": 0.15, "barcode": 0.17,
          "seller": 0.3, "condition": 0.1, "price": 0.1, "fits": 0.7}  # how often an offer states it; others: 0.6
@@ -38,7 +39,7 @@ class Language:
         self.name, self.concepts, self.kinds = path.stem, words["concepts"], words["kinds"]
         self.titles, self.said, self.filler = words["titles"], words["said"], words["filler"]
         self.marks, self.makers = words["marks"], words.get("makers", [])
-        self.devices, self.also = words["devices"], words["also"]
+        self.devices, self.also, self.hype = words["devices"], words["also"], words["hype"]
         self.sellers, self.joins, self.by = words["sellers"], words["joins"], words["by"]
         self.yes, self.no, self.flags = words.get("yes"), words.get("no"), words.get("flags")
         self.months, self.date_forms = words.get("months"), words.get("dates")
@@ -148,7 +149,7 @@ class Offer:
         if slot is None:
             slot = self.language.concepts[name]["slot"]
         if slot == "device":
-            return make_device(self.language, pick), None
+            return [make_device(self.language, pick) for _ in range(pick.choice([1, 1, 1, 1, 2, 3]))], None
         if "units" in slot:
             return make_number(slot, self.language, pick)
         if "several" in slot:
@@ -213,6 +214,9 @@ class Offer:
         if len(measures) > 1 and pick.random() < 0.5:
             said[measures[0]] = pick.choice([" x ", " x ", " X ", " × "]).join(said.pop(name) for name in measures)
         specs = [name for name in said if name not in ("type", "brand", "series", "model", "part", "fits", "price")]
+        if pick.random() < HYPE:
+            said["hype"] = pick.choice(self.language.hype)
+            specs.append("hype")
         pick.shuffle(specs)
         some = pick.randint(0, min(3, len(specs)))
         comma = pick.choice([", ", ", ", " ", " - ", " | ", " / "])
@@ -325,6 +329,8 @@ class OfferVariant:
             return offer.joined[offer.bare]
         if name in offer.values:
             return offer.joined[name]
+        if name == "stock" and offer.bare in offer.values:
+            return ...  # the code without a label may be the shop's
         hint = self.language.hints[name]
         return ... if hint and hint.search(offer.text) else None
 
@@ -344,6 +350,9 @@ class OfferVariant:
             if re.match(r"\w", unit) and pick.random() < 0.4:
                 attribute["unit"] = unit
             return typed
+        if name == "fits" and kind < 0.35:
+            attribute["type"] = "list"
+            return [offer.values[name] if isinstance(gold, str) else gold for offer, gold in zip(self.offers, golds)]
         if "several" in slot:
             if 0.5 < kind < 0.65 and stated and all(text in slot["several"] for text in stated):
                 return self.make_enum(attribute, golds, stated, slot["several"])
