@@ -13,16 +13,37 @@ MONATE = ["Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August"
           "Dezember"]
 
 
-def make_date(years, pick):
+FRACTIONS = {0.5: [" 1/2", "-1/2", "½"], 0.25: [" 1/4", "-1/4", "¼"], 0.75: [" 3/4", "-3/4", "¾"]}
+
+
+class English:
+    """What statements need to know of their language; offers.Language has it for others."""
+    ands = [" and ", " & "]
+    yes, no = ["yes", "Yes", "yes", "✓", "true", "Y"], ["no", "No", "no", "✗", "false", "N"]
+    # How texts say that something has a thing or a property, and that it has not.
+    flags = {
+        "noun": {"said": ["with {}", "With {}", "{} included", "Includes {}.", "incl. {}", "w/ {}", "Comes with {}.",
+                          "{} in the box.", "+ {}"],
+                 "denied": ["without {}", "No {}", "no {}", "{} not included", "{} sold separately", "w/o {}",
+                            "Comes without {}.", "Does not include {}.", "Please order the {} separately."]},
+        "adjective": {"said": ["{}", "{}", "100% {}", "It is {}.", "Fully {}.", "{} design", "This one is {}."],
+                      "denied": ["not {}", "Not {}", "It is not {}.", "Please note: not {}.", "This one is not {}."]},
+    }
+
+    @staticmethod
+    def dates(year, month, day):
+        name = MONTHS[month - 1]
+        forms = [f"{year}-{month:02}-{day:02}", f"{day} {name} {year}", f"{name} {day}, {year}",
+                 f"{day:02}.{month:02}.{year}", f"{day}.{month}.{year}", f"{day} {name[:3]} {year}",
+                 f"{day}. {MONATE[month - 1]} {year}", f"{year}/{month:02}/{day:02}", f"{day}-{name[:3]}-{year}",
+                 f"{name[:3]} {day}, {year}"]
+        return forms + [f"{day}/{month:02}/{year}", f"{month:02}/{day}/{year}"] if day > 12 else forms
+
+
+def make_date(years, language, pick):
     """A date as texts write it, and as a value has it."""
     year, month, day = pick.randint(years["first"], years["last"]), pick.randint(1, 12), pick.randint(1, 28)
-    name = MONTHS[month - 1]
-    forms = [f"{year}-{month:02}-{day:02}", f"{day} {name} {year}", f"{name} {day}, {year}", f"{day:02}.{month:02}.{year}",
-             f"{day}.{month}.{year}", f"{day} {name[:3]} {year}", f"{day}. {MONATE[month - 1]} {year}",
-             f"{year}/{month:02}/{day:02}"]
-    if day > 12:
-        forms += [f"{day}/{month:02}/{year}", f"{month:02}/{day}/{year}"]
-    return pick.choice(forms), f"{year}-{month:02}-{day:02}"
+    return pick.choice(language.dates(year, month, day)), f"{year}-{month:02}-{day:02}"
 
 
 def make_code(pattern, pick):
@@ -42,15 +63,19 @@ def make_code(pattern, pick):
 class Extra:
     """A kind of attribute, and how texts state it."""
 
-    def __init__(self, entry):
-        self.names, self.about = entry["names"], entry["about"]
+    def __init__(self, entry, language=English):
+        self.names, self.about, self.language = entry["names"], entry["about"], language
         self.number, self.values = entry.get("number"), entry.get("values", [])
         self.titles, self.sentences = entry.get("titles", []), entry.get("sentences", [])
         self.told, self.several = entry.get("told", {}), entry.get("list", False)
         self.said, self.denied = entry.get("said", []), entry.get("denied", [])
+        for form in language.flags.keys() & entry.keys():
+            self.said = self.said + [said.format(entry[form]) for said in language.flags[form]["said"]]
+            self.denied = self.denied + [said.format(entry[form]) for said in language.flags[form]["denied"]]
         self.date, self.codes = entry.get("date"), entry.get("code", [])
         self.plain = bool(self.values)
-        words = self.number["units"] if self.number else self.values or self.names + self.said + self.denied
+        things = [entry[form] for form in language.flags.keys() & entry.keys()]
+        words = self.number["units"] if self.number else self.values or self.names + things + self.said + self.denied
         start = r"\d\s*-?" if self.number else r"(?<!\w)"
         hint = f"{start}(?:{'|'.join(map(re.escape, words))})(?!\\w)"
         if self.date:
@@ -60,7 +85,7 @@ class Extra:
     def make(self, pick):
         """A value as texts write it, and what it is as a number or a date."""
         if self.date:
-            return make_date(self.date, pick)
+            return make_date(self.date, self.language, pick)
         if self.codes:
             return make_code(pick.choice(self.codes), pick), None
         if not self.number:
@@ -71,10 +96,14 @@ class Extra:
         unit = pick.choice(self.number["units"])
         blank = "" if unit in '"%' else pick.choice([" ", " ", " ", "", "-"])
         written = f"{number:g}" if number < 1e5 else str(number)
-        if number >= 1000 and pick.random() < 0.3:
+        if self.language is not English:
+            written = self.language.number(number)
+        elif number >= 1000 and pick.random() < 0.3:
             written = f"{number:,}"
         elif number != int(number) and pick.random() < 0.15:
             written = written.replace(".", ",")  # as most of Europe writes it
+        elif number % 1 in FRACTIONS and pick.random() < 0.15:
+            written = f"{int(number)}{pick.choice(FRACTIONS[number % 1])}"
         return written + (blank + unit if unit else ""), number
 
     def with_one_code(self, pick):
@@ -89,6 +118,18 @@ class Extra:
 
 
 EXTRAS = [Extra(entry) for entry in yaml.safe_load((Path(__file__).parent / "extras.yaml").read_text())]
+
+
+def guard_commas(text, values):
+    """The text with commas in its values that statements are not inserted at; `free_commas` brings it back."""
+    for value in values:
+        if value and ", " in value:
+            text = text.replace(value, value.replace(", ", ",\0"))
+    return text
+
+
+def free_commas(text):
+    return text.replace("\0", " ")
 
 
 def insert(text, said, in_title, pick):
@@ -117,17 +158,18 @@ def state_flag(text, extra, name, holds, pick):
     """The text with a statement that says yes or no, in words or as a list of properties does."""
     kind = pick.random()
     if kind < 0.25:
-        mark = pick.choice(["yes", "Yes", "yes", "✓", "true", "Y"] if holds else ["no", "No", "no", "✗", "false", "N"])
+        mark = pick.choice(extra.language.yes if holds else extra.language.no)
+        name = name if pick.random() < 0.6 else pick.choice(extra.names)
         return insert(text, f"{name}{pick.choice([': ', ': ', ' - ', ' = '])}{mark}{pick.choice(['', '.'])}", kind < 0.08, pick)
     said = pick.choice(extra.said if holds else extra.denied)
     in_title = len(said) < 30 and pick.random() < 0.25
     return insert(text, said.rstrip(".") if in_title else said, in_title, pick)
 
 
-def enumerate_words(words, pick):
+def enumerate_words(words, ands, pick):
     if len(words) == 1 or pick.random() < 0.3:
         return ", ".join(words)
-    return ", ".join(words[:-1]) + pick.choice([" and ", " & "]) + words[-1]
+    return ", ".join(words[:-1]) + pick.choice(ands) + words[-1]
 
 
 def add_extra(extra, texts, before, vague, pick):
@@ -180,7 +222,7 @@ def add_extra(extra, texts, before, vague, pick):
         elif attribute.get("type") == "list":
             values = pick.sample(extra.values, pick.choice([1, 1, 2, 3]))
             if pick.random() < 0.5:
-                texts[i] = state(text, extra, enumerate_words(values, pick), vague, pick)
+                texts[i] = state(text, extra, enumerate_words(values, extra.language.ands, pick), vague, pick)
             else:
                 for value in values:
                     texts[i] = state(texts[i], extra, value, vague, pick)

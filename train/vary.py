@@ -1,6 +1,7 @@
 """Makes many schemas and texts out of labelled product titles, so that a model that learns from them extracts from
 products and by schemas that it never saw. train/README.md explains it."""
 import argparse
+import functools
 import json
 import os
 import random
@@ -10,13 +11,23 @@ from pathlib import Path
 
 import yaml
 
-from extras import EXTRAS, add_extra, add_noise
+from extras import EXTRAS, add_extra, add_noise, free_commas, guard_commas
+from names import made_up
+from noise import add_code, add_shop, make_noise
+from offers import make_offers
 from trouble import Trouble
-from wordings import (ANY_STATEMENT, ENDINGS, FILLER, INSTRUCTIONS, MAKERS, NAMES, SAME, STATEMENTS, SYLLABLES)
+from wordings import ANY_STATEMENT, EVERYWHERE, FILLER, INSTRUCTIONS, NAMES, SAME, STATEMENTS, TYPES
 
 GROUP = 6  # products that share a schema, as the products of a category do
 EXAMPLES = [0, 0, 0, 0, 1, 2, 4, 8]  # how many more of them are shown as examples
 SCHEMA_BYTES = 800_000  # sheaf reads schemas of up to 1 MB
+
+# Shares of what is made. Most of it stays as the labelled titles have it, so that nothing is lost that they teach.
+OWN = 0.5  # groups of titles that keep the schema of their category
+OFFERS = 0.4  # groups of made-up offers (offers.py) among all groups; the others are of labelled titles
+LANGUAGES = {"en": 0.62, "de": 0.12, "fr": 0.09, "es": 0.09, "it": 0.04, "nl": 0.04}  # shares of the offers' languages
+NOISY, NOISY_OWN = 0.4, 0.2  # titles with the noise of real offers (noise.py): under other schemas, under their own
+SOLD, SHOPS = 0.25, 0.5  # groups under other schemas that are asked for sellers, and their titles that name one
 
 
 def read_titles(path, closed):
@@ -49,16 +60,21 @@ def known_values(products):
     return known
 
 
+@functools.cache
+def whole_words(value):
+    return re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
+
+
 def mentions(title, values):
     lower = title.lower()
-    return any(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", lower) for value in values)
+    return any(value in lower and whole_words(value).search(lower) for value in values)
 
 
 def places(title, values):
     """Where each value stands in the title, if each stands there once as whole words and none in another."""
     found = {}
     for name, value in values.items():
-        at = [m.span() for m in re.finditer(rf"(?<!\w){re.escape(value)}(?!\w)", title)]
+        at = [m.span() for m in whole_words(value).finditer(title)]
         if len(at) != 1:
             return None
         found[name] = at[0]
@@ -66,22 +82,6 @@ def places(title, values):
     if any(first[1] > second[0] for first, second in zip(spans, spans[1:])):
         return None
     return found
-
-
-def made_up(pick):
-    """The name of a maker that does not exist."""
-    kind = pick.random()
-    if kind < 0.2:
-        name = "".join(pick.sample(SYLLABLES, pick.choice([2, 3]))).capitalize()
-    elif kind < 0.4:
-        name = pick.choice(MAKERS) + pick.choice(MAKERS).lower()
-    elif kind < 0.65:
-        name = pick.choice([" & ", " and ", " "]).join(pick.sample(MAKERS, 2))
-    elif kind < 0.85:
-        name = f"{pick.choice(MAKERS)} {pick.choice(ENDINGS)}"
-    else:
-        name = pick.choice(MAKERS) + pick.choice(["'s", "", "a", "o"])
-    return name.upper() if pick.random() < 0.12 else name
 
 
 def exchange(product, peers, pick):
@@ -126,6 +126,36 @@ def rearrange(product, pick):
     return product
 
 
+def add_seller(product, pick):
+    """The product with its seller as an attribute, whom half of the titles name."""
+    title, values = product["title"], product["values"] | {"Seller": None}
+    if pick.random() < SHOPS:
+        title, values = add_shop(title, values, pick)
+    return product | {"title": title, "values": values}
+
+
+def make_noisy(product, pick, own):
+    """Some of the products with the noise of real offers around their titles. `own`: the attributes that are asked for,
+    where they are known."""
+    values = product["values"]
+    if pick.random() >= (NOISY_OWN if own else NOISY) or any(v and v not in product["title"] for v in values.values()):
+        return product
+    coded = not own or any("Model" in attribute["name"] for attribute in own)
+    without = [kind for kind, out in ((add_code, coded), (add_shop, values.get("Seller"))) if out]
+    title, values = make_noise(product["title"], values, pick, without)
+    return product | {"title": title, "values": values}
+
+
+def name_type(product):
+    """The product with its type as an attribute, where its title has a word for it, once and not in the maker's name."""
+    types = TYPES.get(product["category"])
+    found = re.findall(rf"(?<!\w)(?:{types})(?!\w)", product["title"], re.IGNORECASE) if types else []
+    makers = [value or "" for name, value in product["values"].items() if "rand" in name]
+    if len(found) != 1 or any(found[0] in maker for maker in makers):
+        return product
+    return product | {"values": product["values"] | {"Product type": found[0]}}
+
+
 class Variant:
     """A schema for a group of products, and their texts. `own`: the attributes of the category, kept as they are."""
 
@@ -144,7 +174,7 @@ class Variant:
         names = list(dict.fromkeys(name for product in group for name in product["values"]))
         share = random_.choice([0.8, 0.8, 0.4])
         kept = [name for name in names if random_.random() < share] or names[:1]
-        others = sorted(set(known) - set(names))
+        others = sorted(set(known) - set(names) - EVERYWHERE)
         foreign = random_.sample(others, min(len(others), random_.choice([0, 0, 1, 2, 3])))
         order = kept + foreign
         random_.shuffle(order)
@@ -156,6 +186,7 @@ class Variant:
     def add_extras(self, names):
         """Adds attributes that the titles do not have, and states them in some of the texts."""
         pick, before = self.random, list(self.texts)
+        self.texts = [guard_commas(text, product["values"].values()) for text, product in zip(self.texts, self.group)]
         taken = {word.lower() for name in names for word in [name, *NAMES.get(SAME.get(name, name), ([],))[0]]}
         free = [extra for extra in EXTRAS if not taken & {word.lower() for word in extra.names}]
         count = pick.choice([0, 1, 2, 3, 4, 5])
@@ -175,6 +206,7 @@ class Variant:
             for gold, value in zip(self.golds, golds):
                 if value is not ...:
                     gold[attribute["name"]] = value
+        self.texts = [free_commas(text) for text in self.texts]
 
     def text_of(self, product, strangers):
         """The product's text; its values are still in it, letter by letter."""
@@ -249,7 +281,7 @@ class Variant:
         if 0.5 < kind < 0.68 and stated and max(map(len, stated)) < 30:
             lower = pick.random() < 0.6
             options = list(dict.fromkeys(value.lower() if lower else value for value in stated))
-            others = [other if lower else self.known[name][other] for other in self.known[name]]
+            others = [other if lower else written for other, written in self.known.get(name, {}).items()]
             others = [other for other in others if other.lower() not in {o.lower() for o in options} and len(other) < 30]
             options += pick.sample(others, min(len(others), pick.randint(1, 5)))
             if len({o.lower() for o in options}) == len(options) and len(options) > 1:
@@ -282,7 +314,11 @@ def vary(products, schema, passes, seed):
                 group += pick.sample(members[:first] + members[first + GROUP:], min(shown, len(members) - len(group)))
                 if pick.random() < 0.75:
                     group = [rearrange(exchange(product, peers[category], pick), pick) for product in group]
-                own = schema[category] if pick.random() < 0.5 else None
+                own = schema[category] if pick.random() < OWN else None
+                group = [product if own else name_type(product) for product in group]
+                if not own and pick.random() < SOLD:
+                    group = [add_seller(product, pick) for product in group]
+                group = [make_noisy(product, pick, own) for product in group]
                 name = category if own and not shown else f"{seed}/{len(variants)}"
                 variants.append(Variant(name, group, known, pick, products, own))
     return variants
@@ -359,11 +395,15 @@ def main():
     try:
         variants = []
         for closed, inputs in ((False, options.open), (True, options.closed)):
-            for path, schema in inputs:
+            for number, (path, schema) in enumerate(inputs):
+                # Titles of several files must not have schemas of one name.
                 variants += vary(read_titles(path, closed), read_schema(schema), options.passes,
-                                 f"{options.seed}-{Path(path).stem}")
+                                 f"{options.seed}-{'closed' if closed else 'open'}{number}")
         if not variants:
             raise Trouble("no titles are given; name them with --open or --closed")
+        count = round(len(variants) * OFFERS / (1 - OFFERS))
+        variants += make_offers(count, LANGUAGES, GROUP, EXAMPLES, f"{options.seed}-offers",
+                                random.Random(f"{options.seed}-offers"))
         write(options.out, options.model, variants, options.seed)
     except (Trouble, OSError) as trouble:
         print(f"vary: {trouble}", file=sys.stderr)

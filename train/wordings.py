@@ -18,6 +18,12 @@ NAMES = {
                  ["the materials it consists of", "the material", "the stuff it is made from"]),
     "Shoe type": (["Shoe type", "Kind of shoe", "Footwear type", "Type", "Product type"],
                   ["which kind of shoe", "what kind of product it is"]),
+    "Product type": (["Product type", "Type", "What it is", "Category of item", "Kind of product", "Item type", "Article",
+                      "Product", "Type of product", "Item"],
+                     ["what the product is", "the kind of product", "what one buys here",
+                      "the noun for the product, without maker and properties"]),
+    "Seller": (["Seller", "Shop", "Reseller", "Store", "Sold by", "Merchant", "Dealer", "Retailer", "Vendor", "Marketplace"],
+               ["who sells it, not who makes it", "the shop that offers it", "the name of the store"]),
     "Sport": (["Sport", "Sport type", "Activity", "Suitable sport", "Used for"],
               ["the sport it is made for", "the activity it is for"]),
     "Age": (["Age", "Age group", "Age range", "Life stage", "Audience", "Suitable age"],
@@ -73,7 +79,17 @@ NAMES = {
 }
 SAME = {"Brand Name": "Brand", "Age range": "Age", "Sport Type": "Sport", "Closure type": "Closure",
         "Container": "Container type", "Package type": "Container type", "Applicable People": "Age",
-        "Department Name": "Age", "Model": "Model Number", "Frame Color": "Color", "Body Material": "Material"}
+        "Department Name": "Age", "Stove Type": "Product type", "Eyewear Type": "Product type", "Model": "Model Number", "Frame Color": "Color", "Body Material": "Material"}
+
+# What every product has: null would be wrong for the products of other categories.
+EVERYWHERE = {"Product type", "Shoe type", "Stove Type", "Eyewear Type", "Lure Type", "Mask type", "Cereal type", "Item form",
+              "Item", "Name", "Description", "Type"}
+
+# What the products of a category are called in their titles.
+TYPES = {"Coffee": "coffee(?: pods| beans)?", "Toothbrush": "toothbrush(?:es)?", "Sunscreen": "sunscreen|sunblock",
+         "Breakfast Cereal": "(?:breakfast )?cereal|granola|oatmeal|muesli", "Conditioner": "(?:hair )?conditioner",
+         "Laundry Detergent": "(?:laundry )?detergent", "Safety Mask": "(?:face )?masks?|respirator",
+         "Tea": "tea(?: bags)?"}
 
 # Words for makers that do not exist, so that a model looks for a maker's name and not for one that it knows.
 MAKERS = """Alder Anchor Ashford Aspen Atlas Aurora Bay Birch Blue Bramble Brook Calder Canyon Cedar Clay Cliff Clover
@@ -83,8 +99,8 @@ Lion Lotus Lumen Lux Maple Marble Marsh Meadow Mill Moon Moss Nest Noble North N
 Otter Owl Peak Pearl Pine Pioneer Prime Quartz Quill Raven Red Reed Ridge River Robin Rose Rowan Royal Ruby Sable Sage
 Shore Silver Sky Slate Sol South Spruce Star Stone Storm Summit Sun Swift Tern Thorn Tide Timber True Vale Verde Vista
 Wave West White Wild Willow Wolf Wren Yarrow Zen Zephyr""".split()
-ENDINGS = """Co. & Co. Labs Works Foods Farms Goods Supply Brothers Outfitters House Kitchen Naturals Organics Gear Wear
-Studio Home Trading Mills Garden Tea Coffee Sport""".split()
+ENDINGS = """Co. Labs Works Foods Farms Goods Supply Brothers Outfitters House Kitchen Naturals Organics Gear Wear
+Studio Home Trading Mills Garden Tea Coffee Sport""".split() + ["& Co."]
 SYLLABLES = "al ba bel cor da den el fa fen gra hal in ka kor la lin lo ma mer mo na nor o pa ra ri ro sa so ta tor va ve zo".split()
 
 INSTRUCTIONS = [
@@ -98,6 +114,7 @@ INSTRUCTIONS = [
 
 # How a description states a value.
 STATEMENTS = {
+    "Seller": ["Sold by {}.", "Seller: {}.", "Offered by {}.", "Ships from {}."],
     "Brand": ["From {}.", "By {}.", "{} has made it for years.", "A product of {}.", "Made by {}."],
     "Color": ["Comes in {}.", "Color: {}.", "The color is {}.", "In {}."],
     "Material": ["Made of {}.", "Material: {}.", "It is made from {}.", "{} throughout."],

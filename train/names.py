@@ -1,0 +1,59 @@
+"""Names of makers, shops, series and models that do not exist, so that a model looks for a name and not for one that it
+knows."""
+from wordings import ENDINGS, MAKERS, SYLLABLES
+
+SHOPS = """Mart Store Shop Outlet Direct Depot Deals Superstore Warehouse Bazaar Market Express Online Supplies Traders
+Megastore Discounts Wholesale Emporium Center""".split()
+DOMAINS = [".com", ".com", ".com", ".net", ".co.uk", ".de", ".eu", ".fr", ".es", ".shop"]
+SERIES_ENDS = "Pro Plus Line Max Elite Classic Series Edge Air One Lite Prime Station".split()
+ROMAN = ["II", "III", "IV", "V", "X", "G2", "G3", "2.0", "XL", "Mini", "SE"]
+
+
+def made_up(pick):
+    """The name of a maker that does not exist."""
+    kind = pick.random()
+    if kind < 0.2:
+        name = "".join(pick.sample(SYLLABLES, pick.choice([2, 3]))).capitalize()
+    elif kind < 0.4:
+        name = pick.choice(MAKERS) + pick.choice(MAKERS).lower()
+    elif kind < 0.65:
+        name = pick.choice([" & ", " and ", " "]).join(pick.sample(MAKERS, 2))
+    elif kind < 0.85:
+        name = f"{pick.choice(MAKERS)} {pick.choice(ENDINGS)}"
+    else:
+        name = pick.choice(MAKERS) + pick.choice(["'s", "", "a", "o"])
+    return name.upper() if pick.random() < 0.12 else name
+
+
+def shop_name(pick):
+    """The name of a shop that does not exist."""
+    first = pick.choice(MAKERS)
+    kind = pick.random()
+    if kind < 0.4:
+        return f"{first}{pick.choice(SHOPS + [''])}{pick.choice(DOMAINS)}"
+    if kind < 0.7:
+        return f"{first} {pick.choice(SHOPS)}"
+    if kind < 0.9:
+        return f"{first}{pick.choice(SHOPS)} {pick.choice(['Online', 'UK', 'USA', 'Inc.', 'Ltd', 'GmbH', ''])}".strip()
+    return f"The {first} {pick.choice(SHOPS)}"
+
+
+def short_maker(pick):
+    """A maker's name as technology has them: Korvex, TNQ, Ardomek."""
+    if pick.random() < 0.3:
+        return "".join(pick.sample("ABCDEFGHJKLMNPQRSTVWXZ", pick.choice([2, 3, 3, 4])))
+    return "".join(pick.sample(SYLLABLES, pick.choice([2, 2, 3]))).capitalize() + pick.choice(
+        ["x", "tek", "n", "on", "is", "", "", "sys", "ron", "k", "tech", "com"])
+
+
+def series_name(pick):
+    """ProStation, Lumen II, Kestrel Air."""
+    kind = pick.random()
+    first = pick.choice(MAKERS) if pick.random() < 0.5 else "".join(pick.sample(SYLLABLES, 2)).capitalize()
+    if kind < 0.35:
+        return first + pick.choice(SERIES_ENDS)
+    if kind < 0.6:
+        return f"{first} {pick.choice(SERIES_ENDS)}"
+    if kind < 0.75:
+        return f"{first} {pick.choice(ROMAN)}"
+    return "".join(pick.sample(SYLLABLES, 2)).capitalize()
