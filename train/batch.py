@@ -43,22 +43,20 @@ def pack(prompts, lengths, width):
     return rows
 
 
-def rows_of_batch(batch, lengths, at_once, part=0, parts=1):
+def rows_of_batch(batch, lengths, at_once, part=0, parts=1, layers=600):
     """Pieces of the batch that go through the model together, as (rows, width). A row is one to four times as wide as
-    the longest prompt: wider rows have less padding, narrower ones cheaper attention. Where several processes share the
-    batch, each has its part of the rows."""
-    longest = max(int(lengths[p]) for p in batch)
-    widths = [-(-longest * times // ROUND) * ROUND for times in range(1, 5)]
-    packed = [(pack(batch, lengths, width), width) for width in widths]
-    rows, width = min(packed, key=lambda rows_width: cost(-(-len(rows_width[0]) // parts), rows_width[1]))
+    the longest prompt: wider rows have less padding, narrower ones cheaper attention. `layers`: how many tokens attention
+    can look at in the time that layers take for one; less for small models. Where several processes share the batch,
+    each has its part of the rows."""
+    narrowest = -(-max(int(lengths[p]) for p in batch) // ROUND) * ROUND
+    packed = [(pack(batch, lengths, width), width) for width in range(narrowest, 4 * narrowest + 1, ROUND)]
+
+    def cost(rows, width):
+        return -(-len(rows) // parts) * width * (layers + width)
+
+    rows, width = min(packed, key=lambda rows_width: cost(*rows_width))
     count, rows = max(1, at_once // width), rows[part::parts]
     return [(rows[i:i + count], width) for i in range(0, len(rows), count)]
-
-
-def cost(count, width):
-    """Work of a model: per token that of its layers and, for each token of the row, attention."""
-    layers_per_seen_token = 600  # about, of a small model; large ones have more
-    return count * width * (layers_per_seen_token + width)
 
 
 @dataclass

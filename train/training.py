@@ -213,7 +213,8 @@ class Training:
         if self.processes.count > 1:  # parts must not have the same dropout, and resuming the one that they had
             torch.manual_seed(((self.options.seed << 32) + step) * self.processes.count + self.processes.rank)
         while total is None:
-            parts = rows_of_batch(batch, self.lengths, self.at_once, self.processes.rank, self.processes.count)
+            parts = rows_of_batch(batch, self.lengths, self.at_once, self.processes.rank, self.processes.count,
+                                  self.speed.work.layers_in_pairs)
             pieces = [make_rows(self.prompts, rows, width) for rows, width in parts]
             try:
                 total = self.gradients(pieces, targets)

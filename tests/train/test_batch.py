@@ -107,6 +107,19 @@ class Batch(unittest.TestCase):
                     self.assertEqual(width % 128, 0, (longest, at_once))
                     self.assertTrue(all(lengths[row].sum() <= width for row in rows))
 
+    def test_rows_of_large_models_are_fuller(self):
+        """Attention is a smaller part of their work, so that padding weighs more."""
+        fill = {layers: [] for layers in (100, 5000, 100000)}
+        for seed in range(20):
+            lengths = numpy.random.default_rng(seed).integers(700, 1100, 19)
+            for layers in fill:
+                pieces = rows_of_batch(list(range(19)), lengths, 16384, layers=layers)
+                fill[layers].append(lengths.sum() / sum(len(rows) * width for rows, width in pieces))
+        small, middle, large = (numpy.mean(shares) for shares in fill.values())
+        self.assertLess(small, 0.85)
+        self.assertGreater(middle, small + 0.05)
+        self.assertGreater(large, 0.9)
+
     def test_a_loss_turns_off_the_attention_of_cudnn(self):
         self.addCleanup(torch.backends.cuda.enable_cudnn_sdp, torch.backends.cuda.cudnn_sdp_enabled())
         torch.backends.cuda.enable_cudnn_sdp(True)
