@@ -160,14 +160,13 @@ void Matrix::read_bf16(int64_t first, int64_t count, uint16_t* out) const {
 
 void Matrix::read_stored(int64_t first, int64_t count, std::byte* out) const {
   check_rows(first, count);
-  if (adapter) fail("{}: rows with an adapter are stored nowhere", name);
   std::vector<std::byte> buffer;
   if (source)
     source->read(first, count, out);
   else
     std::memcpy(out, stored(first, count, buffer), static_cast<size_t>(count * row_bytes()));
-  if (surely_finite(dtype, out, count * cols)) return;
-  // The device makes bf16 of it.
+  if (!adapter && surely_finite(dtype, out, count * cols)) return;
+  // The device makes bf16 of it, with the adapter.
   std::vector<uint16_t> rounded(static_cast<size_t>(cols));
   for (int64_t i = 0; i < count; ++i) read_bf16(first + i, 1, rounded.data());
 }

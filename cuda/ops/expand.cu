@@ -166,18 +166,36 @@ __device__ void decode(Type<DType::nf4>, const uint8_t* row, int first, float (&
   for (int i = 0; i < 8; ++i) out[i] = scale * nf4.values[word >> 4 * i & 15];
 }
 
+/// Adds an adapter to the values [first, first + 8) of a row as Matrix::read() does on the host: there a
+/// product is rounded before it is added, except where the compiler has an instruction for both.
+__device__ void add_adapter(const LowRankRows& adapter, int64_t row, int32_t cols, int first, float (&v)[8]) {
+  for (int k = 0; k < adapter.rank; ++k) {
+    const float by = adapter.b[row * adapter.rank + k];
+    const float* a = adapter.a + int64_t{k} * cols + first;
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+#ifdef __aarch64__
+      v[i] = __fmaf_rn(by, a[i], v[i]);
+#else
+      v[i] = __fadd_rn(v[i], __fmul_rn(by, a[i]));
+#endif
+  }
+}
+
 __device__ int64_t placed(const RowPlace& place, int64_t row) {
   return place.order == RowOrder::plain ? place.first + row : interleaved(place.order, row) + place.first;
 }
 
 /// `in` [rows] of `row_bytes`, `out` [any rows, cols]: a block a row.
 template <DType type>
-__global__ void expand_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols, RowPlace place, bf16* out) {
+__global__ void expand_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols, LowRankRows adapter,
+                              RowPlace place, bf16* out) {
   const uint8_t* row = in + blockIdx.x * row_bytes;
   auto* to = reinterpret_cast<uint4*>(out + placed(place, blockIdx.x) * cols);
   for (int i = threadIdx.x; i * 8 < cols; i += kThreads) {
     float v[8];
     decode(Type<type>{}, row, i * 8, v);
+    add_adapter(adapter, blockIdx.x, cols, i * 8, v);
     to[i] = make_uint4(pack(v[0], v[1]), pack(v[2], v[3]), pack(v[4], v[5]), pack(v[6], v[7]));
   }
 }
@@ -200,8 +218,8 @@ __global__ void embed_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols,
 
 /// As expand_kernel(), `peaks` [any rows] being the largest absolute values of the rows of `out`.
 template <DType type>
-__global__ void expand_narrow_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols, RowPlace place,
-                                     const float* peaks, e4m3* out) {
+__global__ void expand_narrow_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols, LowRankRows adapter,
+                                     RowPlace place, const float* peaks, e4m3* out) {
   const uint8_t* row = in + blockIdx.x * row_bytes;
   const int64_t at = placed(place, blockIdx.x);
   const float inverse = Fp8Scale::fine(peaks[at]).inverse;
@@ -209,6 +227,7 @@ __global__ void expand_narrow_kernel(const uint8_t* in, int64_t row_bytes, int32
   for (int i = threadIdx.x; i * 8 < cols; i += kThreads) {
     float v[8];
     decode(Type<type>{}, row, i * 8, v);
+    add_adapter(adapter, blockIdx.x, cols, i * 8, v);
     const auto four = [&](int j) {
       return pack_e4m3(v[j] * inverse, v[j + 1] * inverse) | pack_e4m3(v[j + 2] * inverse, v[j + 3] * inverse)
                                                                  << 16;
@@ -218,8 +237,8 @@ __global__ void expand_narrow_kernel(const uint8_t* in, int64_t row_bytes, int32
 }
 
 template <DType type>
-__global__ void peaks_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols, RowPlace place, float* peaks,
-                             float* scales) {
+__global__ void peaks_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols, LowRankRows adapter,
+                             RowPlace place, float* peaks, float* scales) {
   const uint8_t* row = in + blockIdx.x * row_bytes;
   __shared__ unsigned int most;  // positive floats sort as their bits do
   if (threadIdx.x == 0) most = 0;
@@ -228,6 +247,7 @@ __global__ void peaks_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols,
   for (int i = threadIdx.x; i * 8 < cols; i += kThreads) {
     float v[8];
     decode(Type<type>{}, row, i * 8, v);
+    add_adapter(adapter, blockIdx.x, cols, i * 8, v);
     for (const float value : v) own = fmaxf(own, fabsf(value));
   }
   atomicMax(&most, __float_as_uint(own));
@@ -269,8 +289,8 @@ __global__ void random_blocks_kernel(uint8_t* out, int64_t blocks, __half step, 
 
 void expand_rows(const PackedRows& in, const RowPlace& place, bf16* out, cudaStream_t stream) {
   with_type(in.type, [&](auto type) {
-    expand_kernel<type()>
-        <<<static_cast<unsigned>(in.rows), kThreads, 0, stream>>>(in.data, in.row_bytes, in.cols, place, out);
+    expand_kernel<type()><<<static_cast<unsigned>(in.rows), kThreads, 0, stream>>>(
+        in.data, in.row_bytes, in.cols, in.adapter, place, out);
   });
 }
 
@@ -278,7 +298,7 @@ void expand_rows(const PackedRows& in, const RowPlace& place, const float* peaks
                  cudaStream_t stream) {
   with_type(in.type, [&](auto type) {
     expand_narrow_kernel<type()><<<static_cast<unsigned>(in.rows), kThreads, 0, stream>>>(
-        in.data, in.row_bytes, in.cols, place, peaks, out);
+        in.data, in.row_bytes, in.cols, in.adapter, place, peaks, out);
   });
 }
 
@@ -292,7 +312,7 @@ void find_peaks(const PackedRows& in, const RowPlace& place, float* peaks, float
                 cudaStream_t stream) {
   with_type(in.type, [&](auto type) {
     peaks_kernel<type()><<<static_cast<unsigned>(in.rows), kThreads, 0, stream>>>(
-        in.data, in.row_bytes, in.cols, place, peaks, scales);
+        in.data, in.row_bytes, in.cols, in.adapter, place, peaks, scales);
   });
 }
 

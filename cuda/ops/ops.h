@@ -13,11 +13,19 @@ namespace sheaf::cuda {
 /// pointers, matrices row-major.
 
 /// Rows of blocks as model files store them.
+/// What an adapter adds to rows of weights: row r gets the sum over k of b[r, k] × a[k].
+struct LowRankRows {
+  const float* a = nullptr;  ///< [rank, cols]
+  const float* b = nullptr;  ///< [rows, rank], the adapter's scale included
+  int32_t rank = 0;          ///< 0: no adapter
+};
+
 struct PackedRows {
   DType type = DType::f32;
   const uint8_t* data = nullptr;
   int64_t rows = 0, row_bytes = 0;
   int32_t cols = 0;  ///< a multiple of 8
+  LowRankRows adapter = {};
 };
 
 /// x [rows, hidden] = the rows of `table` [vocab, hidden] that `tokens` [rows] name.

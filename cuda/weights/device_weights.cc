@@ -39,9 +39,23 @@ class DeviceSink final : public WeightSink {
 
 PackedPart make_part(DType type, int64_t rows, int64_t cols, const RowPlace& place) {
   const int64_t row_bytes = cols / block_values(type) * block_bytes(type);
-  PackedPart part{DeviceMemory<uint8_t>(rows * row_bytes), {}, place};
+  PackedPart part{DeviceMemory<uint8_t>(rows * row_bytes), {}, {}, place};
   part.rows = {type, part.memory.data(), rows, row_bytes, static_cast<int32_t>(cols)};
   return part;
+}
+
+/// Numbers of the adapter of a matrix.
+int64_t adapter_values(const Matrix& matrix) {
+  return matrix.adapter ? matrix.adapter->rank * (matrix.rows + matrix.cols) : 0;
+}
+
+void upload_adapter(const Matrix& matrix, PackedPart& part) {
+  if (!matrix.adapter) return;
+  const LowRank& adapter = *matrix.adapter;
+  std::vector<float> both = adapter.a;
+  for (const float value : adapter.b) both.push_back(adapter.scale * value);
+  part.adapter = upload_vector(both);
+  part.rows.adapter = {part.adapter.data(), part.adapter.data() + adapter.a.size(), adapter.rank};
 }
 
 /// Finds the scales of packed weights that become e4m3.
@@ -115,6 +129,7 @@ class Upload {
   PackedPart stored(const Matrix& matrix, const RowPlace& place) {
     PackedPart part = make_part(matrix.dtype, matrix.rows, matrix.cols, place);
     add(matrix, Precision::automatic, part.memory.data());
+    upload_adapter(matrix, part);
     return part;
   }
 
@@ -223,7 +238,7 @@ DeviceMemory<float> upload_vector(const std::vector<float>& values) {
 
 int64_t DeviceMatrix::bytes() const {
   int64_t total = wide.size() * 2 + narrow.size() + (scales.size() + peaks.size()) * 4;
-  for (const PackedPart& part : packed) total += part.memory.size();
+  for (const PackedPart& part : packed) total += part.memory.size() + part.adapter.size() * 4;
   return total;
 }
 int64_t DeviceMatrix::values() const {
@@ -242,12 +257,12 @@ int64_t DeviceWeights::bytes() const {
 bool can_stay_packed(const Model& model) {
   // Sorted int4 (fp32 that is put together on reading) would grow.
   const auto fits = [](const Matrix& matrix) {
-    return !matrix.adapter && matrix.cols % 8 == 0 && !(matrix.source && matrix.dtype == DType::f32);
+    return matrix.cols % 8 == 0 && !(matrix.source && matrix.dtype == DType::f32);
   };
   for (const LayerWeights& layer : model.layers)
     for (const Matrix* matrix : layer.linears())
       if (!fits(*matrix)) return false;
-  return fits(model.embedding);
+  return fits(model.embedding) && !model.embedding.adapter;
 }
 
 int64_t weight_bytes(const Model& model, WeightKind kind) {
@@ -258,6 +273,7 @@ int64_t weight_bytes(const Model& model, WeightKind kind) {
     for (const Matrix* matrix : layer.linears()) {
       total += kind.packed ? matrix->rows * matrix->row_bytes() : values(*matrix) * value_bytes;
       if (kind.fp8) total += matrix->rows * (kind.packed ? 8 : 4);
+      if (kind.packed) total += adapter_values(*matrix) * 4;
     }
     // Room for the rows of gate and up while they are interleaved, or for any matrix expanded.
     most = std::max({most, values(layer.gate) + values(layer.up),

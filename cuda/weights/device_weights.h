@@ -12,6 +12,7 @@ namespace sheaf::cuda {
 /// Rows of a matrix as the file has them, and where they go in it.
 struct PackedPart {
   DeviceMemory<uint8_t> memory;
+  DeviceMemory<float> adapter;  ///< what `rows` names of one: a, then b; empty: none
   PackedRows rows;
   RowPlace place;
 };
@@ -66,7 +67,7 @@ struct WeightKind {
 
 DeviceMemory<float> upload_vector(const std::vector<float>& values);
 
-/// Whether they can stay packed: not with an adapter, which is merged into them.
+/// Whether they can stay packed.
 bool can_stay_packed(const Model& model);
 /// Device memory that a model's weights take, and one matrix of packed ones expanded.
 int64_t weight_bytes(const Model& model, WeightKind kind);
