@@ -156,7 +156,7 @@ class AttackTest(StoreCase):
 
     def test_verify_run(self):
         self.put_corpus()
-        self.assertIn("there is no finished run", self.sheaf("verify-run", "s3://shop/out", code=2))
+        self.assertIn("is not a finished run", self.sheaf("verify-run", "s3://shop/out", code=2))
         self.sheaf("run", self.job, "--quiet")
         found = json.loads(self.sheaf("verify-run", "--json", "s3://shop/out"))
         self.assertEqual((found["whole"], found["rows"], found["files"]), (True, 120, 2))
