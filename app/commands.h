@@ -78,6 +78,17 @@ struct Argument {
   std::function<void(CLI::App& command)> add_to;
 };
 
+/// Calls `run`. 0 where it gives no exit code.
+template <class Run>
+int exit_code_of(const Run& run) {
+  if constexpr (std::is_void_v<decltype(run())>) {
+    run();
+    return 0;
+  } else {
+    return run();
+  }
+}
+
 /// Adds a command. `run` is called once its arguments are read, and gives the exit code where it can end well
 /// with another one than 0; it throws sheaf::Error where the command cannot go on.
 template <class Run>
@@ -85,12 +96,7 @@ CLI::App& add_command(Program& program, const std::string& name, const std::stri
                       const std::vector<Argument>& arguments, const Run& run) {
   CLI::App& command = *program.app.add_subcommand(name, help);
   for (const Argument& each : arguments) each.add_to(command);
-  command.callback([&program, run] {
-    if constexpr (std::is_void_v<decltype(run())>)
-      run();
-    else
-      program.exit_code = run();
-  });
+  command.callback([&exit_code = program.exit_code, run] { exit_code = exit_code_of(run); });
   return command;
 }
 

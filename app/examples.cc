@@ -29,8 +29,8 @@ std::vector<std::string> examples_of(const std::string& command) {
       {"show", {"sheaf show out/demo --sample 5", "sheaf show out/demo --where Brand=null"}},
       {"review", {"sheaf review out/demo --count 100 --attributes Brand,Flavor"}},
       {"score",
-       {"sheaf score --metric attributes --gold datasets/catalog/catalog.parquet --pred out/demo "
-        "--skip-missing",
+       {("sheaf score --metric attributes --gold datasets/catalog/catalog.parquet --pred out/demo "
+         "--skip-missing"),
         "sheaf score --metric squad --gold dev-v2.0.json --pred out/squad",
         "sheaf score --metric attributes --gold oa-mine/test.jsonl --pred out/hpd --against out/standard",
         "sheaf score --metric attributes --job job.yaml --pred out/job",

@@ -1,6 +1,7 @@
 #include "app/job_options.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
+#include "core/text/spelling.h"
 #include "io/base/mapped_file.h"
 #include "io/base/named_output.h"
 #include "io/jobs/finished_run.h"

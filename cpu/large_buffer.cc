@@ -64,7 +64,7 @@ void check_memory(int64_t bytes, const char* what) {
 }
 
 void check_pool(double bytes, bool made) {
-  if (bytes > static_cast<double>(machine_memory() / 8 * 7))
+  if (bytes > static_cast<double>(machine_memory()) * 7 / 8)
     throw OutOfMemory(
         fmt::format("the key/value pool needs {:.0f} MB, but this machine has {} MB; lower "
                     "engine.kv_memory_gb",

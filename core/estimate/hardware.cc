@@ -31,7 +31,6 @@ const Hardware& HardwareList::find(const std::string& name, const std::string& f
   const auto found = std::ranges::find(devices, name, &Hardware::name);
   if (found != devices.end()) return *found;
   std::vector<std::string> names;
-  names.reserve(devices.size());
   for (const Hardware& each : devices) names.push_back(each.name);
   refuse("{}: {} is not in {}; use one of {}", from, name, path, fmt::join(names, ", "));
 }

@@ -26,7 +26,6 @@ std::string score_text(const std::string& name, double value) {
 
 std::string scores_text(const Difference::Side& side) {
   std::vector<std::string> scores;
-  scores.reserve(side.scores.size());
   for (const auto& [name, value] : side.scores) scores.push_back(score_text(name, value));
   return fmt::format("{}", fmt::join(scores, ", "));
 }

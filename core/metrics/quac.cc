@@ -53,7 +53,6 @@ double human_f1(const std::vector<Reference>& references) {
 
 double model_f1(const Reference& predicted, const std::vector<Reference>& references) {
   std::vector<double> f1s;
-  f1s.reserve(references.size());
   for (const Reference& reference : references)
     f1s.push_back(reference.cannot ? predicted.cannot : predicted.tokens.f1(reference.tokens));
   return f1s.size() == 1 ? f1s[0] : mean_best(f1s.size(), [&](size_t, size_t i) { return f1s[i]; });

@@ -43,9 +43,10 @@ std::string figure_text(double value, bool is_count, size_t width, int decimals)
 
 ordered_json against_json(const ScoreReport& report) {
   const Metric& metric = *report.scores.metric;
-  const auto& [path, scores, comparison] = *report.against;
-  ordered_json json{{"path", path}};
-  json.update(named(metric, scores.values));
+  const auto& against = *report.against;
+  const auto& comparison = against.comparison;
+  ordered_json json{{"path", against.path}};
+  json.update(named(metric, against.scores.values));
   for (size_t v = 0; v < metric.values.size(); ++v)
     if (const auto& value = comparison.values[v])
       json["differences"][std::string(metric.values[v].name)] = {

@@ -1,6 +1,7 @@
 #include "core/task/find_text.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 #include "core/text/date_text.h"
 #include "core/text/read_number.h"

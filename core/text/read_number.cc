@@ -43,7 +43,9 @@ std::u32string plain_characters(std::string_view text) {
     at += one.bytes;
     const auto* same = std::ranges::find(kSameSigns, one.point, &std::pair<uint32_t, uint32_t>::first);
     const bool wide_digit = one.point >= 0xFF10 && one.point <= 0xFF19;
-    points += same != std::end(kSameSigns) ? same->second : wide_digit ? one.point - 0xFF10 + '0' : one.point;
+    points += static_cast<char32_t>(same != std::end(kSameSigns) ? same->second
+                                    : wide_digit                 ? one.point - 0xFF10 + '0'
+                                                                 : one.point);
   }
   return points;
 }
@@ -252,7 +254,7 @@ class NumberReader {
                  : 0;
     if (mark != '.' && mark != ',') return 0;
     // A second mark tells: 1.200.000, 1.200,5.
-    const uint32_t other = mark == '.' ? ',' : '.';
+    const uint32_t other = mark == U'.' ? U',' : U'.';
     if ((at(i + 4) == mark && is_group(i + 5)) || (at(i + 4) == other && is_digit(at(i + 5)))) return mark;
     no_locale_ = decimal_ == Locale::Decimal::unknown;
     return (mark == '.') == (decimal_ == Locale::Decimal::comma) ? mark : 0;
@@ -365,7 +367,7 @@ class NumberReader {
     while (is_space(at(word))) ++word;
     size_t end = word;
     std::u32string name;
-    for (; is_letter(at(end)); ++end) name += lower(at(end));
+    for (; is_letter(at(end)); ++end) name += static_cast<char32_t>(lower(at(end)));
     if (name.ends_with(U's')) name.pop_back();
     const auto* known = std::ranges::find(kMultipliers, name, &Multiplier::first);
     if (known == std::end(kMultipliers)) return value;

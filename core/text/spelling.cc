@@ -46,7 +46,8 @@ std::string nearest_spelling(std::string_view word, std::span<const std::string>
     if (candidate.empty() || candidate.size() > kLongestWord) continue;
     const size_t least = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());
     if (least >= best_distance) continue;
-    if ((cells += word.size() * candidate.size()) > kMostCells) break;
+    cells += word.size() * candidate.size();
+    if (cells > kMostCells) break;
     const size_t distance = edit_distance(lowered, small_letters(candidate));
     if (distance < best_distance && distance < candidate.size()) {
       best_distance = distance;

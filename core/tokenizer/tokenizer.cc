@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <ranges>
 
 #include "core/base/error.h"
 #include "core/text/unicode.h"
@@ -71,12 +72,12 @@ void AddedTokens::find(std::string_view text, size_t begin, size_t end, bool spe
   while (at < end) {
     const size_t block_end = std::min(end, at + kBlock);
     contents_.search(text, at, block_end, end, matches);
-    for (auto match = matches.rbegin(); match != matches.rend(); ++match) {
-      if (match->at < at) continue;  // inside the token before
-      const AddedToken& token = tokens_[static_cast<size_t>(match->pattern)];
-      at = match->at + token.content.size();
+    for (const PatternSet::Match& match : std::views::reverse(matches)) {
+      if (match.at < at) continue;  // inside the token before
+      const AddedToken& token = tokens_[static_cast<size_t>(match.pattern)];
+      at = match.at + token.content.size();
       if (token.special && !special) continue;
-      const size_t first = token.lstrip ? strip_left(text, match->at, floor) : match->at;
+      const size_t first = token.lstrip ? strip_left(text, match.at, floor) : match.at;
       at = floor = token.rstrip ? strip_right(text, at) : at;
       out.push_back({first, floor, token.id});
     }

@@ -13,12 +13,22 @@ using Bytes __attribute__((vector_size(16))) = int8_t;
 
 /// The lower halves of eight numbers.
 [[gnu::always_inline]] inline Shorts low_halves(Ints a, Ints b) {
+#ifdef __clang__
+  return __builtin_shufflevector(reinterpret_cast<Shorts>(a), reinterpret_cast<Shorts>(b), 0, 2, 4, 6, 8, 10,
+                                 12, 14);
+#else
   return __builtin_shuffle(reinterpret_cast<Shorts>(a), reinterpret_cast<Shorts>(b),
                            Shorts{0, 2, 4, 6, 8, 10, 12, 14});
+#endif
 }
 [[gnu::always_inline]] inline Bytes low_halves(Shorts a, Shorts b) {
+#ifdef __clang__
+  return __builtin_shufflevector(reinterpret_cast<Bytes>(a), reinterpret_cast<Bytes>(b), 0, 2, 4, 6, 8, 10,
+                                 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+#else
   return __builtin_shuffle(reinterpret_cast<Bytes>(a), reinterpret_cast<Bytes>(b),
                            Bytes{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30});
+#endif
 }
 
 /// The low bytes of sixteen numbers.

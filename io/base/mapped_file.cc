@@ -30,7 +30,7 @@ void remember(std::span<const std::byte> bytes, const std::string& path) {
   for (Mapping& mapping : mappings) {
     if (mapping.begin != nullptr) continue;
     const std::string name = printable_line(path).substr(0, sizeof mapping.path - 1);
-    std::strcpy(mapping.path, name.c_str());
+    mapping.path[name.copy(mapping.path, sizeof mapping.path - 1)] = '\0';
     mapping.size = bytes.size();
     mapping.begin = bytes.data();
     return;

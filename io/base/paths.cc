@@ -79,7 +79,7 @@ std::string resolve_path(const std::string& written, const std::string& folder, 
        {"$PWD/", "${PWD}/"})  // also where the environment lacks it, as under cron
     if (written.starts_with(here)) return resolve_path(written.substr(here.size()), "", where);
   const bool home = written == "~" || written.starts_with("~/");
-  const std::string path =
+  std::string path =
       (home ? variable("HOME", where) : "") + replace_variables(written.substr(home ? 1 : 0), where);
   if (path.empty() || path.starts_with('/') || path.find("://") != std::string::npos) return path;
   return folder.empty() ? path : join(folder, path);

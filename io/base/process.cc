@@ -1,6 +1,7 @@
 #include "io/base/process.h"
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <fstream>
 #include <map>
@@ -56,7 +57,7 @@ double limit_of_version_1(const std::string& folder) {
 }  // namespace
 
 int UsableCores::threads() const {
-  return limit > 0 ? std::clamp(static_cast<int>(limit + 0.5), 1, cores) : cores;
+  return limit > 0 ? std::clamp(static_cast<int>(std::lround(limit)), 1, cores) : cores;
 }
 
 UsableCores usable_cores(const std::string& root) {

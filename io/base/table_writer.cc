@@ -108,11 +108,10 @@ class ParquetEncoder : public TableEncoder {
 class ArrowEncoder : public TableEncoder {
  public:
   ArrowEncoder(const arrow::Schema& schema, std::shared_ptr<arrow::io::OutputStream> target,
-               std::shared_ptr<const arrow::KeyValueMetadata> about) {
+               const std::shared_ptr<const arrow::KeyValueMetadata>& about) {
     auto options = arrow::ipc::IpcWriteOptions::Defaults();
     options.codec = check(arrow::util::Codec::Create(arrow::Compression::ZSTD));
-    writer_ =
-        check(arrow::ipc::MakeFileWriter(std::move(target), schema.WithMetadata(std::move(about)), options));
+    writer_ = check(arrow::ipc::MakeFileWriter(std::move(target), schema.WithMetadata(about), options));
   }
   void write(const std::shared_ptr<arrow::RecordBatch>& group) override {
     check(writer_->WriteRecordBatch(*group));

@@ -120,7 +120,7 @@ using RecordHead = std::pair<std::string, std::shared_ptr<const BinParts>>;
 /// Records with the given lengths, drawn as bench/make_workloads.py draws them, under the heads in turn;
 /// where a head has questions those are asked. No answer is longer than `most_answer`. `apart`: a record's
 /// documents are kept apart, as chains.
-std::vector<ReadyRecord> make_up_records(const RecordStatistics& statistics, int64_t count,
+std::vector<ReadyRecord> make_up_records(const RecordStatistics& statistics, int64_t records,
                                          const std::vector<RecordHead>& heads, int32_t most_answer,
                                          bool apart = false);
 

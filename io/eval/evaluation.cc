@@ -222,7 +222,7 @@ std::optional<EvalEnd> Evaluation::judge_runs() {
     JudgedRun judged =
         judge_run(files_, dataset.judge, cells_[c], asked(cells_[c]), settings_.restart, listener_);
     if (!judged.judgements) return EvalEnd{130, judged.interrupted};
-    judgements_[c] = *std::move(judged.judgements);
+    judgements_[c] = *judged.judgements;
   }
   return std::nullopt;
 }

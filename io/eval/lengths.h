@@ -82,7 +82,7 @@ class LengthsBench {
   nlohmann::ordered_json time(const Job& job, const EvalLengths& lengths, bool restart,
                               const LengthsForecast& expected = {}, const OnTimed& progress = {});
   /// Goes through the decode loop without computing.
-  LengthsForecast forecast(const Job& job, const EvalLengths& lengths);
+  LengthsForecast forecast(const Job& job, const EvalLengths& asked);
 
  private:
   struct Timed {

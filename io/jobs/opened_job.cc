@@ -257,7 +257,7 @@ int64_t OpenedJob::pool_bytes([[maybe_unused]] size_t engine) const {
   // What is free once the weights are there, less memory for activations.
   if (on_gpu())
     return cuda_pool_bytes(cuda_free_bytes(devices_[engine])) /
-           std::ranges::count(devices_, devices_[engine]);
+           std::max<int64_t>(1, std::ranges::count(devices_, devices_[engine]));
 #endif
   return cpu_pool_bytes(machine_memory()) / job_.engine.device.engines;
 }

@@ -89,7 +89,8 @@ std::string scheduled_shard(int64_t shards) {
            fmt::join(set, " and "));
   if (set[0] == kSlurm) return slurm_part(shards);
   if (set[0] == kPlain) {
-    const std::string text = std::getenv(kPlain);
+    const char* const set_text = std::getenv(kPlain);
+    std::string text = set_text ? set_text : "";
     if (text.find_first_not_of("0123456789/") != std::string::npos || text.find('/') == std::string::npos)
       refuse("--shard auto: {}={} does not name a part; write it as I/N, such as 0/4", kPlain, text);
     if (shards > 0 && !text.ends_with(fmt::format("/{}", shards)))

@@ -283,7 +283,7 @@ RunEnd run_logged_job(const Job& asked, const RunSettings& settings, const LogSe
                       RunListener& shown) {
   LoggedRun logged(log, asked, shown);
   try {
-    const RunEnd end = run_job(asked, settings, logged);
+    RunEnd end = run_job(asked, settings, logged);
     logged.end(end);
     return end;
   } catch (const Error& error) {

@@ -50,7 +50,8 @@ void unread(ReadKv& read, int64_t count) {
   read.trouble = fmt::format("it cannot be read: {}", std::strerror(errno));
 }
 
-struct OpenKv : ReadKv {
+struct OpenKv {
+  ReadKv read;
   Descriptor file;
 };
 
@@ -70,25 +71,25 @@ OpenKv open_kv(const std::string& path) {
   OpenKv open{{}, open_regular(path, O_RDONLY | O_NOFOLLOW)};
   struct stat about {};
   if (open.file.number() < 0 || ::fstat(open.file.number(), &about) != 0) {
-    open.trouble = fmt::format("it cannot be opened: {}", std::strerror(errno));
+    open.read.trouble = fmt::format("it cannot be opened: {}", std::strerror(errno));
     return open;
   }
   Head head;
   const int64_t count = read_at(open.file.number(), 0, reinterpret_cast<char*>(&head), kKvHeadBytes);
   if (count >= std::ssize(kOldMagic) && begins_with(head, kOldMagic)) {
-    mark_damaged(open, "an earlier version of sheaf wrote it");
+    mark_damaged(open.read, "an earlier version of sheaf wrote it");
   } else if (count < kKvHeadBytes) {
-    unread(open, count);
+    unread(open.read, count);
   } else if (!begins_with(head, kMagic)) {
-    mark_damaged(open, "this is not a file of keys and values, or a later version of sheaf wrote it");
+    mark_damaged(open.read, "this is not a file of keys and values, or a later version of sheaf wrote it");
   } else if (head.head_sum != sum_head(head)) {
-    mark_damaged(open, "its head is damaged");
+    mark_damaged(open.read, "its head is damaged");
   } else if (about.st_size - kKvHeadBytes < head.bytes) {
-    mark_damaged(open, "it was cut short");
+    mark_damaged(open.read, "it was cut short");
   } else if (about.st_size - kKvHeadBytes > head.bytes) {
-    mark_damaged(open, fmt::format("it has {} bytes, not {}", about.st_size, kKvHeadBytes + head.bytes));
+    mark_damaged(open.read, fmt::format("it has {} bytes, not {}", about.st_size, kKvHeadBytes + head.bytes));
   } else {
-    open.head = read_head(head);
+    open.read.head = read_head(head);
   }
   return open;
 }
@@ -119,42 +120,44 @@ void write_kv_file(OutputFile& file, const KvFileHead& about, std::span<const st
 }
 
 ReadKv read_kv_head(const std::string& path) {
-  return open_kv(path);
+  return open_kv(path).read;
 }
 
 ReadKv read_kv_file(const std::string& path, const KvKey& key, std::span<std::byte> to) {
   OpenKv open = open_kv(path);
-  if (!open.head) return open;
-  if (open.head->key != key || open.head->bytes != std::ssize(to)) {
-    mark_damaged(open, "it holds other keys and values than its name says");
-    return open;
+  ReadKv& read = open.read;
+  if (!read.head) return std::move(read);
+  if (read.head->key != key || read.head->bytes != std::ssize(to)) {
+    mark_damaged(read, "it holds other keys and values than its name says");
+    return std::move(read);
   }
   const int64_t count =
       read_at(open.file.number(), kKvHeadBytes, reinterpret_cast<char*>(to.data()), std::ssize(to));
   if (count < std::ssize(to))
-    unread(open, count);
-  else if (sum_bytes(to) != open.head->sum)
-    mark_damaged(open, "its bytes are damaged");
-  return open;
+    unread(read, count);
+  else if (sum_bytes(to) != read.head->sum)
+    mark_damaged(read, "its bytes are damaged");
+  return std::move(read);
 }
 
 ReadKv verify_kv_file(const std::string& path) {
   OpenKv open = open_kv(path);
-  if (!open.head) return open;
+  ReadKv& read = open.read;
+  if (!read.head) return std::move(read);
   std::string piece(1 << 22, '\0');
   XXH3_state_t sum;
   XXH3_128bits_reset(&sum);
-  for (int64_t at = 0; at < open.head->bytes; at += std::ssize(piece)) {
-    const int64_t wanted = std::min(std::ssize(piece), open.head->bytes - at);
+  for (int64_t at = 0; at < read.head->bytes; at += std::ssize(piece)) {
+    const int64_t wanted = std::min(std::ssize(piece), read.head->bytes - at);
     const int64_t count = read_at(open.file.number(), kKvHeadBytes + at, piece.data(), wanted);
     if (count < wanted) {
-      unread(open, count);
-      return open;
+      unread(read, count);
+      return std::move(read);
     }
     XXH3_128bits_update(&sum, piece.data(), static_cast<size_t>(wanted));
   }
-  if (kv_sum(XXH3_128bits_digest(&sum)) != open.head->sum) mark_damaged(open, "its bytes are damaged");
-  return open;
+  if (kv_sum(XXH3_128bits_digest(&sum)) != read.head->sum) mark_damaged(read, "its bytes are damaged");
+  return std::move(read);
 }
 
 }  // namespace sheaf

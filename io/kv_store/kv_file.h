@@ -32,7 +32,7 @@ struct KvFileHead {
 
 std::string key_text(const KvKey& key);
 
-void write_kv_file(OutputFile& file, const KvFileHead& head, std::span<const std::byte> bytes);
+void write_kv_file(OutputFile& file, const KvFileHead& about, std::span<const std::byte> bytes);
 
 /// A file that is read, or what is wrong with it.
 struct ReadKv {

@@ -41,7 +41,7 @@ void add_cublas(Versions& versions, std::string& trouble) {
     blas.property(MAJOR_VERSION, &part[0]);
     blas.property(MINOR_VERSION, &part[1]);
     blas.property(PATCH_LEVEL, &part[2]);
-    versions.push_back({"cuBLAS", dotted(part[0], part[1], part[2])});
+    versions.emplace_back("cuBLAS", dotted(part[0], part[1], part[2]));
   } catch (const Error& error) {
     if (!cuda_devices().empty()) trouble = error.what();
   }
