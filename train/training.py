@@ -11,6 +11,7 @@ import diagnosis
 import model as models
 from batch import batches, batches_of_epoch, make_rows, rows_of_batch
 from data import read_about, read_prompts
+from faster import make_faster
 from log import Log
 from loss import Loss
 from options import AUTO, settings
@@ -113,6 +114,7 @@ class Training:
         if not options.full:
             model = models.add_lora(model, options.model, options.lora_rank, options.alpha, options.dropout)
         self.model = model.to(self.device)
+        make_faster(self.model)
         self.loss = Loss(self.model, self.device, models.type_of_products(self.device))
         self.recomputing = False
         if options.recompute == "always":
