@@ -3,6 +3,7 @@ import types
 
 import torch
 from peft.tuners.lora.layer import Linear as LoraLinear
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 ADAPTER = "default"  # PEFT's name for the only one
 
@@ -44,3 +45,10 @@ def make_faster(model):
             if isinstance(epsilon, float) and is_plain_norm(module, epsilon):
                 module.sheaf_epsilon = epsilon
                 module.forward = types.MethodType(rms_norm, module)
+
+
+def compile_layers(model):
+    """Compiles the code of the blocks, which all share it, for any number and width of rows."""
+    for module in model.modules():
+        if isinstance(module, GradientCheckpointingLayer):
+            module.forward = torch.compile(module.forward, dynamic=True)

@@ -69,6 +69,8 @@ def parser():
     add("--recompute", choices=["auto", "always", "never"], default="auto",
         help="compute layers again in the backward pass instead of keeping what they gave: a quarter slower, with a "
         "fraction of the memory (default: auto, when a step does not fit)")
+    add("--compile", action="store_true",
+        help="compile the layers, which takes a minute at first and makes steps faster; needs a C compiler")
     add("--warmup", type=share, default=0.05, metavar="SHARE",
         help="share of the steps in which the learning rate rises; then it falls as a cosine (default: 0.05)")
     add("--seed", type=int, default=0, metavar="N", help="order of the prompts and first weights (default: 0)")
@@ -100,7 +102,7 @@ def parse(arguments=None):
 
 
 # What may differ when training resumes: it changes how fast a step is or what is shown, not the weights.
-FREE = {"data", "out", "tokens_at_once", "recompute", "sheaf", "device", "checkpoint_every", "log_every", "restart"}
+FREE = {"data", "out", "tokens_at_once", "recompute", "compile", "sheaf", "device", "checkpoint_every", "log_every", "restart"}
 
 
 def settings(options):

@@ -5,13 +5,14 @@ import time
 from pathlib import Path
 
 import torch
+from torch._dynamo.exc import TorchDynamoException
 
 import checkpoint
 import diagnosis
 import model as models
 from batch import batches, batches_of_epoch, make_rows, rows_of_batch
 from data import read_about, read_prompts
-from faster import make_faster
+from faster import compile_layers, make_faster
 from log import Log
 from loss import Loss
 from options import AUTO, settings
@@ -115,6 +116,8 @@ class Training:
             model = models.add_lora(model, options.model, options.lora_rank, options.alpha, options.dropout)
         self.model = model.to(self.device)
         make_faster(self.model)
+        if options.compile:
+            compile_layers(self.model)
         self.loss = Loss(self.model, self.device, models.type_of_products(self.device))
         self.recomputing = False
         if options.recompute == "always":
@@ -222,6 +225,9 @@ class Training:
                 total = self.gradients(pieces, targets)
             except torch.OutOfMemoryError:
                 pass  # the traceback would keep the tensors of the step alive
+            except TorchDynamoException as error:
+                reason = str(error).strip().splitlines()[0]
+                raise Trouble(f"the layers cannot be compiled here ({reason}); leave out --compile") from None
             if total is None:
                 self.save_memory(pieces)
         rate = self.rate * rate_share(step, self.horizon, self.options.warmup)
@@ -237,7 +243,7 @@ class Training:
         self.optimizer.zero_grad(set_to_none=True)
         self.progress["step"] += 1
         tokens = int(self.lengths[batch].sum())
-        self.speed.step(start, pieces, tokens, targets)
+        self.speed.step(start, tokens, targets, sum(map(self.prompts.seen_pairs, batch)))
         return {"step": step + 1, "loss": numbers[0], "gradient_norm": numbers[1], "learning_rate": rate,
                 "tokens": tokens, "targets": targets}
 
@@ -256,7 +262,9 @@ class Training:
             raise NotFinite(f"the loss is {loss:.4g} and the gradient's norm {norm:.4g}")
         self.write_log()
         repeated = (self.loss.of_targets(piece.to(self.device)) for piece in pieces if len(piece.wanted))
-        found = self.processes.gather(diagnosis.find(self.model, repeated, loss, norm))
+        with torch.compiler.set_stance("force_eager"):  # compiled layers do not show their inner ones
+            finding = diagnosis.find(self.model, repeated, loss, norm)
+        found = self.processes.gather(finding)
         finding = next((finding for finding in found if finding), None)
         grown = diagnosis.growth(self.log.lines if self.processes.first else [],
                                  [float(self.first_norm), float(self.norm(self.weights))])

@@ -59,6 +59,12 @@ class Batch(unittest.TestCase):
             self.assertTrue(seen.diagonal().all())
             self.assertTrue(torch.equal(packed == 0, seen))
 
+    def test_seen_pairs_are_counted(self):
+        _, prompts = self.random_prompts(60, seed=4)
+        for prompt in range(60):
+            seen = make_rows(prompts, [[prompt]], int(prompts.lengths()[prompt])).seen()
+            self.assertEqual(prompts.seen_pairs(prompt), int(seen.sum()), prompt)
+
     @staticmethod
     def masks(prompts, rows, width):
         made_rows = make_rows(prompts, rows, width)
