@@ -47,8 +47,9 @@ def make_faster(model):
                 module.forward = types.MethodType(rms_norm, module)
 
 
-def compile_layers(model):
-    """Compiles the code of the blocks, which all share it, for any number and width of rows."""
+def compile_layers(model, dynamic=True):
+    """Compiles the code of the layers, which all share it, for any number and width of rows. `dynamic`: from the start
+    (True) or once they change (None)."""
     for module in model.modules():
         if isinstance(module, GradientCheckpointingLayer):
-            module.forward = torch.compile(module.forward, dynamic=True)
+            module.forward = torch.compile(module.forward, dynamic=dynamic)

@@ -1,6 +1,7 @@
 """The loss of rows of prompts."""
 import torch
 
+from attention import blocks_of
 from model import use_autocast
 
 
@@ -15,10 +16,10 @@ def avoid_faulty_attention():
 class Loss:
     """Runs the model on rows. Only tokens with a target reach the output layer, because vocabularies are large."""
 
-    def __init__(self, model, device, dtype=torch.float32):
-        """`dtype`: the type of products."""
+    def __init__(self, model, device, dtype=torch.float32, blocks=False):
+        """`dtype`: the type of products. `blocks`: the model's attention takes blocks instead of a mask."""
         avoid_faulty_attention()
-        self.model, self.device, self.dtype = model, device, dtype
+        self.model, self.device, self.dtype, self.blocks = model, device, dtype, blocks
         if dtype != torch.float32:
             use_autocast(model)
         self.wanted = None
@@ -31,8 +32,9 @@ class Loss:
     def logits(self, rows):
         """[targets, vocabulary], in the order of the rows."""
         self.wanted = rows.wanted
+        mask = blocks_of(rows) if self.blocks else rows.mask(self.dtype)
         with torch.autocast(self.device.type, dtype=self.dtype, enabled=self.dtype != torch.float32):
-            return self.model(input_ids=rows.tokens, position_ids=rows.positions, attention_mask=rows.mask(self.dtype),
+            return self.model(input_ids=rows.tokens, position_ids=rows.positions, attention_mask=mask,
                               use_cache=False).logits
 
     def of_targets(self, rows):

@@ -69,6 +69,9 @@ def parser():
     add("--recompute", choices=["auto", "always", "never"], default="auto",
         help="compute layers again in the backward pass instead of keeping what they gave: a quarter slower, with a "
         "fraction of the memory (default: auto, when a step does not fit)")
+    add("--attention", choices=["mask", "blocks"], default="mask",
+        help="mask: all pairs of tokens of a row, with a mask (default); blocks: only blocks of 128 tokens of which some "
+        "see each other, which is faster for long rows (GPU only, needs a C compiler)")
     add("--compile", action="store_true",
         help="compile the layers, which takes a minute at first and makes steps faster; needs a C compiler")
     add("--warmup", type=share, default=0.05, metavar="SHARE",
@@ -102,7 +105,7 @@ def parse(arguments=None):
 
 
 # What may differ when training resumes: it changes how fast a step is or what is shown, not the weights.
-FREE = {"data", "out", "tokens_at_once", "recompute", "compile", "sheaf", "device", "checkpoint_every", "log_every", "restart"}
+FREE = {"data", "out", "tokens_at_once", "recompute", "compile", "attention", "sheaf", "device", "checkpoint_every", "log_every", "restart"}
 
 
 def settings(options):

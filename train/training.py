@@ -10,6 +10,7 @@ from torch._dynamo.exc import TorchDynamoException
 import checkpoint
 import diagnosis
 import model as models
+from attention import use_blocks
 from batch import batches, batches_of_epoch, make_rows, rows_of_batch
 from data import read_about, read_prompts
 from faster import compile_layers, make_faster
@@ -23,6 +24,7 @@ from trouble import NotFinite, Trouble
 from validate import Validation
 
 INTERRUPTED = 130  # as sheaf's exit code
+FREE_ATTENTION = 1e9  # layers as pairs of tokens, where attention does not grow with the width of rows
 ENOUGH_AT_ONCE = 4096  # tokens that keep a GPU busy; fewer at once make it slower
 
 
@@ -117,8 +119,13 @@ class Training:
         self.model = model.to(self.device)
         make_faster(self.model)
         if options.compile:
-            compile_layers(self.model)
-        self.loss = Loss(self.model, self.device, models.type_of_products(self.device))
+            compile_layers(self.model, dynamic=None if options.attention == "blocks" else True)
+        blocks = options.attention == "blocks"
+        if blocks:
+            if self.device.type == "cpu":
+                raise Trouble("--attention blocks works only on a GPU; use --attention mask")
+            use_blocks(self.model)
+        self.loss = Loss(self.model, self.device, models.type_of_products(self.device), blocks)
         self.recomputing = False
         if options.recompute == "always":
             self.recompute()
@@ -219,7 +226,7 @@ class Training:
             torch.manual_seed(((self.options.seed << 32) + step) * self.processes.count + self.processes.rank)
         while total is None:
             parts = rows_of_batch(batch, self.lengths, self.at_once, self.processes.rank, self.processes.count,
-                                  self.speed.work.layers_in_pairs)
+                                  FREE_ATTENTION if self.loss.blocks else self.speed.work.layers_in_pairs)
             pieces = [make_rows(self.prompts, rows, width) for rows, width in parts]
             try:
                 total = self.gradients(pieces, targets)
