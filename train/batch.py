@@ -31,13 +31,11 @@ def batches(lengths, seed, budget, epochs=None):
 
 def pack(prompts, lengths, width):
     """Places prompts into rows of `width` tokens: the longest first, each into the first row that has room."""
-    rows, room = [], []
+    rows, room = [], numpy.full(len(prompts), width)
     for prompt in sorted(prompts, key=lambda p: -lengths[p]):
-        row = next((i for i, free in enumerate(room) if free >= lengths[prompt]), None)
-        if row is None:
-            row = len(rows)
+        row = int((room >= lengths[prompt]).argmax())
+        if row == len(rows):
             rows.append([])
-            room.append(width)
         rows[row].append(prompt)
         room[row] -= lengths[prompt]
     return rows
