@@ -9,6 +9,7 @@ from unittest import mock
 
 import place  # noqa: F401
 import faster
+import loss as loss_module
 import model as models
 import prompts as made
 import tiny
@@ -104,6 +105,35 @@ class FasterTest(unittest.TestCase):
                     with self.subTest(family=family, lora=lora, plain=plain.item(), fast=fast.item()):
                         self.assertLess(fast, 0.1)
                         self.assertLess(fast, 1.5 * plain)
+
+    def test_a_frozen_output_layer(self):
+        """A few targets at a time give the losses and gradients of all at once, also where targets weigh differently."""
+        for family, dtype, near in (("llama", torch.float32, 1e-5), ("llama", torch.bfloat16, 0.03),
+                                    ("gemma2", torch.float32, 1e-5)):
+            found = []
+            path = self.save(family)
+            for frozen in (False, True):
+                model = models.open_model(path, dtype)
+                torch.manual_seed(0)
+                model = models.add_lora(model, path, 4, 8.0, 0.0)
+                make_weights_random(model)
+                loss = Loss(model, torch.device("cpu"), dtype)
+                self.assertTrue(loss.frozen)
+                loss.frozen = frozen
+                with mock.patch.object(loss_module, "TARGETS_AT_ONCE", 7):
+                    losses = loss.of_targets(self.rows)
+                self.assertEqual(loss.frozen, frozen and family == "llama")  # Gemma 2 caps its logits
+                (losses * torch.linspace(0.5, 2, len(losses))).sum().backward()
+                found.append([losses.detach(), *(weight.grad for weight in models.trained(model).values())])
+                with torch.no_grad():
+                    self.assertTrue(torch.allclose(loss.of_targets(self.rows), losses))
+            self.assertGreater(len(found[0][0]), 20)
+            for plain, fast in zip(*found):
+                self.assertLess((plain - fast).norm() / (plain.norm() + 1e-6), near)
+
+    def test_a_trained_output_layer_is_not_frozen(self):
+        model = models.open_model(self.save("llama"))
+        self.assertFalse(Loss(model, torch.device("cpu")).frozen)
 
     @unittest.skipUnless(shutil.which("c++"), "there is no C++ compiler")
     def test_compiled_layers(self):
