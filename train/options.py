@@ -67,8 +67,8 @@ def parser():
     add("--tokens-at-once", type=positive, metavar="N",
         help="tokens that go through the model together; fewer need less memory (default: 16384; CPU: 2048)")
     add("--recompute", choices=["auto", "always", "never"], default="auto",
-        help="compute layers again in the backward pass instead of keeping what they gave: a quarter slower, with a "
-        "fraction of the memory (default: auto, when a step does not fit)")
+        help="compute layers again in the backward pass instead of keeping what they gave: a third to a half "
+        "slower, with a fraction of the memory (default: auto, when a step does not fit)")
     add("--attention", choices=["mask", "blocks"], default="mask",
         help="mask: all pairs of tokens of a row, with a mask (default); blocks: only blocks of 128 tokens of which some "
         "see each other, which is faster for long rows (GPU only, needs a C compiler)")

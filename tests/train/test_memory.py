@@ -156,6 +156,11 @@ class MemoryTest(unittest.TestCase):
         with self.full_memory(lambda tokens, recomputing: False):
             self.assertIn("step 1: one row of 128 tokens does not fit", self.train("never", *options, code=2))
 
+    def test_states_that_do_not_fit_are_named(self):
+        with mock.patch.object(torch.optim.AdamW, "step", side_effect=torch.OutOfMemoryError("CUDA out of memory")):
+            self.assertIn("do not fit the GPU's memory (CUDA out of memory)", self.train("out", *LORA, code=2))
+            self.assertIn("or an adapter instead of --full", self.train("out", *RUN, "--full", "--restart", code=2))
+
     def test_speed_and_memory_are_said_and_logged(self):
         self.assertRegex(self.train("out", *LORA), r"[\d,]+ tokens/s  \S+ TFLOP/s  memory peak \d+\.\d GB\n")
         line = json.loads((self.folder / "out/log.jsonl").read_text().splitlines()[-1])
