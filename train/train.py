@@ -40,8 +40,9 @@ def main(arguments=None):
             print(f"train: {trouble}", file=sys.stderr)
         return 2
     except torch.OutOfMemoryError as error:
-        print(f"train: the weights and what AdamW keeps of them do not fit the GPU's memory ({str(error).splitlines()[0]}); "
-              "use a larger GPU, a smaller model" + (", or an adapter instead of --full" if options.full else ""),
+        reason = str(error).splitlines()[0]
+        print(f"train: the weights and what AdamW keeps of them do not fit the GPU's memory ({reason}); use a larger GPU, "
+              "a smaller model" + (", or an adapter instead of --full" if options.full else ""),
               file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -234,7 +234,8 @@ class Training:
                 pass  # the traceback would keep the tensors of the step alive
             except TorchDynamoException as error:
                 reason = str(error).strip().splitlines()[0]
-                raise Trouble(f"the layers cannot be compiled here ({reason}); leave out --compile") from None
+                raise Trouble(f"code for this machine cannot be compiled ({reason}); leave out --compile and "
+                              "--attention blocks") from None
             if total is None:
                 self.save_memory(pieces)
         rate = self.rate * rate_share(step, self.horizon, self.options.warmup)

@@ -146,8 +146,8 @@ class FasterTest(unittest.TestCase):
 
         def spoiling(self, batch):
             if self.progress["step"] == 7 and self.options.compile:
-                weights = {name: weight for name, weight in self.model.named_parameters()}
-                torch.nn.init.constant_(weights["base_model.model.model.layers.1.mlp.up_proj.base_layer.weight"], math.nan)
+                layer = self.model.get_submodule("base_model.model.model.layers.1.mlp.up_proj.base_layer")
+                torch.nn.init.constant_(layer.weight, math.nan)
             return whole(self, batch)
 
         for name, more, code in (("plain", [], 0), ("compiled", ["--compile", "--recompute", "always"], 2)):

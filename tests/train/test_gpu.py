@@ -51,9 +51,9 @@ class GpuTest(unittest.TestCase):
                 self.assertEqual(code, 0, text)
                 log = [json.loads(line) for line in (self.folder / "out/log.jsonl").read_text().splitlines()]
                 self.assertGreater(log[-1]["peak_gb"], 0.1)
-                losses[tuple(more)] = torch.tensor([line["loss"] for line in log[:-1]])
+                found = losses[tuple(more)] = torch.tensor([line["loss"] for line in log[:-1]])
                 expected = losses[("--full",) if "--full" in more else ()]
-                self.assertTrue(torch.allclose(losses[tuple(more)], expected, rtol=0.02), (expected, losses[tuple(more)]))
+                self.assertTrue(torch.allclose(found, expected, rtol=0.02), (expected, found))
 
     def test_blocks_learn_what_masks_learn(self):
         """Gradients of rows of several shapes, with documents that do not see each other."""

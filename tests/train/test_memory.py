@@ -147,7 +147,8 @@ class MemoryTest(unittest.TestCase):
         for name, fits, more, words in (
                 ("fewer", lambda tokens, recomputing: tokens <= 128, ["--recompute", "never"], "128 tokens at once\n"),
                 ("twice", lambda tokens, recomputing: recomputing, [], "2,048 tokens at once, layers computed twice\n"),
-                ("both", lambda tokens, recomputing: recomputing and tokens <= 128, [], "128 tokens at once, layers computed twice\n")):
+                ("both", lambda tokens, recomputing: recomputing and tokens <= 128, [],
+                 "128 tokens at once, layers computed twice\n")):
             with self.full_memory(fits):
                 text = self.train(name, *options, *more)
             self.assertIn(f"step 1 does not fit the memory: now {words}", text)
@@ -166,7 +167,8 @@ class MemoryTest(unittest.TestCase):
         line = json.loads((self.folder / "out/log.jsonl").read_text().splitlines()[-1])
         self.assertEqual((line["step"], line["steps"]), (12, 12))
         tokens = sum(step["tokens"] for step in tiny.read_log(self.folder / "out")[1:])
-        self.assertAlmostEqual(line["tokens_per_second"], tokens / line["seconds"], delta=0.01 * line["tokens_per_second"])
+        rate = line["tokens_per_second"]
+        self.assertAlmostEqual(rate, tokens / line["seconds"], delta=0.01 * rate)
         self.assertGreater(line["peak_gb"], 0.1)
 
     def test_work_is_what_products_and_attention_take(self):
