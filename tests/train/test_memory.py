@@ -59,14 +59,17 @@ class MemoryTest(unittest.TestCase):
             self.assertTrue(torch.equal(one[name], other[name]), name)
 
     def test_a_4_bit_file_is_read_as_transformers_reads_it(self):
-        for tied in (False, True):
-            file = self.folder / f"tied-{tied}.gguf"
-            tiny.save_gguf(file, tied=tied)
+        for family, tied in (("llama", False), ("llama", True), ("qwen2", False), ("qwen3", True)):
+            file = self.folder / f"{family}-{tied}.gguf"
+            tiny.save_gguf(file, tied=tied, family=family)
             expected = AutoModelForCausalLM.from_pretrained(self.folder, gguf_file=file.name, dtype=torch.float32)
             found = models.open_model(str(file))
-            self.assertEqual(found.config.tie_word_embeddings, tied)
+            self.assertEqual((found.config.model_type, found.config.tie_word_embeddings), (family, tied))
             self.check_equal(dict(found.named_parameters()), dict(expected.named_parameters()))
-            self.check_equal(dict(found.named_buffers()), dict(expected.named_buffers()))
+            if family == "qwen3":  # Transformers overlooks the size of its heads
+                self.assertTrue(found(torch.arange(9)[None]).logits.isfinite().all())
+            else:
+                self.check_equal(dict(found.named_buffers()), dict(expected.named_buffers()))
             halves = dict(models.open_model(str(file), torch.bfloat16).named_parameters())
             self.check_equal(halves, {name: weight.bfloat16() for name, weight in expected.named_parameters()})
 
