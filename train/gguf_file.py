@@ -43,8 +43,8 @@ def read_gguf(path, dtype, device):
 
 def empty_model(path, key_length):
     config = AutoConfig.from_pretrained(path.parent, gguf_file=path.name, local_files_only=True)
-    if key_length and getattr(config, "head_dim", None):
-        config.head_dim = int(key_length.contents())  # Transformers overlooks it in Qwen3's files
+    if key_length and isinstance(key_length.contents(), int) and getattr(config, "head_dim", None):
+        config.head_dim = key_length.contents()  # Transformers overlooks it in Qwen3's files
     with init_empty_weights(include_buffers=False):
         return AutoModelForCausalLM.from_config(config, dtype=torch.float32, attn_implementation="sdpa")
 
