@@ -31,13 +31,11 @@ def batches(lengths, seed, budget, epochs=None):
 
 def pack(prompts, lengths, width):
     """Places prompts into rows of `width` tokens: the longest first, each into the first row that has room."""
-    rows, room = [], []
+    rows, room = [], numpy.full(len(prompts), width)
     for prompt in sorted(prompts, key=lambda p: -lengths[p]):
-        row = next((i for i, free in enumerate(room) if free >= lengths[prompt]), None)
-        if row is None:
-            row = len(rows)
+        row = int((room >= lengths[prompt]).argmax())
+        if row == len(rows):
             rows.append([])
-            room.append(width)
         rows[row].append(prompt)
         room[row] -= lengths[prompt]
     return rows
@@ -45,9 +43,9 @@ def pack(prompts, lengths, width):
 
 def rows_of_batch(batch, lengths, at_once, part=0, parts=1, layers=600):
     """Pieces of the batch that go through the model together, as (rows, width). A row is one to four times as wide as
-    the longest prompt: wider rows have less padding, narrower ones cheaper attention. `layers`: how many tokens attention
-    can look at in the time that layers take for one; less for small models. Where several processes share the batch,
-    each has its part of the rows."""
+    the longest prompt: wider rows have less padding, narrower ones cheaper attention. `layers`: how many tokens
+    attention can look at in the time that layers take for one; less for small models. Where several processes share the
+    batch, each has its part of the rows."""
     narrowest = -(-max(int(lengths[p]) for p in batch) // ROUND) * ROUND
     packed = [(pack(batch, lengths, width), width) for width in range(narrowest, 4 * narrowest + 1, ROUND)]
 

@@ -47,6 +47,15 @@ class Prompts:
     def segment_lengths(self, prompt):
         return numpy.diff(self.segment_starts[prompt], append=len(self.tokens[prompt]))
 
+    def seen_pairs(self, prompt):
+        """Pairs of tokens of which the first sees the second."""
+        lengths = self.segment_lengths(prompt).astype(numpy.int64)
+        looking, seen = self.sights(prompt, self.sees)
+        pairs = (lengths * (lengths + 1) // 2).sum() + (lengths[looking] * lengths[seen]).sum()
+        looking, seen = self.sights(prompt, self.abreast)
+        both = numpy.minimum(lengths[looking], lengths[seen])
+        return int(pairs + (both * (both + 1) // 2 + (lengths[looking] - both) * lengths[seen]).sum())
+
     def sights(self, prompt, lists):
         """The pairs (looking segment, seen segment) of a prompt; `lists` is sees or abreast."""
         first, last = self.segment_starts.starts[prompt:prompt + 2]

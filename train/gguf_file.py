@@ -15,11 +15,11 @@ TYPES = {"fp32": gguf.GGMLQuantizationType.F32, "bf16": gguf.GGMLQuantizationTyp
 
 def read_gguf(path, dtype, device):
     """The model of a file. Of what it dequantizes to fp32, only one tensor exists at a time."""
-    model = empty_model(path)
     reader = gguf.GGUFReader(path)
+    architecture = reader.fields["general.architecture"].contents()
+    model = empty_model(path, reader.fields.get(f"{architecture}.attention.key_length"))
     parsed = load_gguf_checkpoint(path) | {"tensors": {}}
-    processor = TENSOR_PROCESSORS.get(reader.fields["general.architecture"].contents(), TensorProcessor)(
-        config=parsed["config"])
+    processor = TENSOR_PROCESSORS.get(architecture, TensorProcessor)(config=parsed["config"])
     names = get_gguf_hf_weights_map(model, processor)
     for tensor in reader.tensors:
         if tensor.name.startswith("rope_"):
@@ -41,8 +41,10 @@ def read_gguf(path, dtype, device):
     return model.eval()
 
 
-def empty_model(path):
+def empty_model(path, key_length):
     config = AutoConfig.from_pretrained(path.parent, gguf_file=path.name, local_files_only=True)
+    if key_length and isinstance(key_length.contents(), int) and getattr(config, "head_dim", None):
+        config.head_dim = key_length.contents()  # Transformers overlooks it in Qwen3's files
     with init_empty_weights(include_buffers=False):
         return AutoModelForCausalLM.from_config(config, dtype=torch.float32, attn_implementation="sdpa")
 

@@ -53,8 +53,8 @@ def parser():
     add("--lora-rank", type=positive, default=16, metavar="N", help="rank of the adapter (default: 16)")
     add("--alpha", type=above_zero, metavar="X", help="scale of the adapter (default: twice the rank)")
     add("--dropout", type=share, default=0.0, metavar="SHARE", help="dropout of the adapter's input (default: 0)")
-    add("--learning-rate", type=rate, metavar="X", help="the highest (default: 2e-4; with --full 5e-5); or auto: the best "
-        "of a few that suit the model's width, by the loss of held-out prompts after short trials")
+    add("--learning-rate", type=rate, metavar="X",
+        help="the highest (default: 2e-4; with --full 5e-5); or auto: the best of a few that suit the model's width, by the loss of held-out prompts after short trials")
     add("--trial-steps", type=positive, default=40, metavar="N", help="steps of such a trial (default: 40)")
     add("--held-out", action="append", default=[], metavar="DATA.parquet",
         help="prompts for that loss, in no training data (may be repeated; default: a twentieth of the training data, "
@@ -67,8 +67,13 @@ def parser():
     add("--tokens-at-once", type=positive, metavar="N",
         help="tokens that go through the model together; fewer need less memory (default: 16384; CPU: 2048)")
     add("--recompute", choices=["auto", "always", "never"], default="auto",
-        help="compute layers again in the backward pass instead of keeping what they gave: a quarter slower, with a "
-        "fraction of the memory (default: auto, when a step does not fit)")
+        help="compute layers again in the backward pass instead of keeping what they gave: a third to a half "
+        "slower, with a fraction of the memory (default: auto, when a step does not fit)")
+    add("--attention", choices=["mask", "blocks"], default="mask",
+        help="mask: all pairs of tokens of a row, with a mask (default); blocks: only blocks of 128 tokens of which "
+        "some see each other, which is faster for long rows (GPU only, needs a C compiler)")
+    add("--compile", action="store_true",
+        help="compile the layers, which takes a minute at first and makes steps faster; needs a C compiler")
     add("--warmup", type=share, default=0.05, metavar="SHARE",
         help="share of the steps in which the learning rate rises; then it falls as a cosine (default: 0.05)")
     add("--seed", type=int, default=0, metavar="N", help="order of the prompts and first weights (default: 0)")
@@ -100,7 +105,8 @@ def parse(arguments=None):
 
 
 # What may differ when training resumes: it changes how fast a step is or what is shown, not the weights.
-FREE = {"data", "out", "tokens_at_once", "recompute", "sheaf", "device", "checkpoint_every", "log_every", "restart"}
+FREE = {"data", "out", "tokens_at_once", "recompute", "compile", "attention", "sheaf", "device", "checkpoint_every",
+        "log_every", "restart"}
 
 
 def settings(options):

@@ -21,8 +21,8 @@ def peak_tflops(name):
 
 
 class Work:
-    """Floating-point operations that learning needs: of matrix products and attention, without what is computed twice
-    to save memory, and without padding. Attention counts whole rows, as PyTorch computes it."""
+    """Floating-point operations that learning needs: of products and of attention between tokens that see each other,
+    without padding and without what is computed twice to save memory."""
 
     def __init__(self, model):
         base = model.get_base_model() if hasattr(model, "get_base_model") else model
@@ -46,12 +46,13 @@ class Work:
         self.layers_in_pairs = weights / (self.per_pair / 12) / 2 / 5
 
     def of(self, tokens, targets, pairs):
-        """The work of so many tokens, those with a target, and pairs of tokens in a row."""
+        """The work of so many tokens, targets, and pairs of tokens that see each other."""
         return self.per_token * tokens + self.per_target * targets + self.per_pair * pairs
 
 
 class Speed:
-    """Adds up tokens, work and seconds of the steps of one run of the program."""
+    """Adds up tokens, work and seconds of the steps of one run of the program, without the first step where there are
+    more: that one compiles, loads kernels and takes memory."""
 
     def __init__(self, model, device, processes=1):
         self.work, self.device, self.processes = Work(model), device, processes
@@ -59,12 +60,12 @@ class Speed:
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
 
-    def step(self, start, pieces, tokens, targets):
-        """`pieces` are this process's; tokens and targets are those of the whole step."""
-        pairs = sum(piece.tokens.numel() * piece.tokens.shape[1] for piece in pieces)
+    def step(self, start, tokens, targets, pairs):
+        if self.steps == 1:
+            self.tokens = self.operations = self.seconds = 0
         self.steps += 1
         self.tokens += tokens
-        self.operations += self.work.of(tokens, targets, pairs * self.processes)
+        self.operations += self.work.of(tokens, targets, pairs)
         self.seconds += time.monotonic() - start
 
     def peak_gb(self):

@@ -13,7 +13,9 @@ os.environ.setdefault("TQDM_DISABLE", "1")  # the bars of libraries would mix wi
 def main(arguments=None):
     options = parse(arguments)
     try:
-        import parallel  # late: importing PyTorch takes seconds, and --help needs none
+        import torch  # late: importing PyTorch takes seconds, and --help needs none
+
+        import parallel
         from training import INTERRUPTED, Training
     except ImportError as error:
         print(f"train: {error}; `make train-setup` installs what training needs", file=sys.stderr)
@@ -36,6 +38,12 @@ def main(arguments=None):
     except Trouble as trouble:
         if processes.first or not (alike or isinstance(trouble, NotFinite)):
             print(f"train: {trouble}", file=sys.stderr)
+        return 2
+    except torch.OutOfMemoryError as error:
+        reason = str(error).splitlines()[0]
+        print(f"train: the weights and what AdamW keeps of them do not fit the GPU's memory ({reason}); use a larger GPU, "
+              "a smaller model" + (", or an adapter instead of --full" if options.full else ""),
+              file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -5,12 +5,15 @@ import time
 from pathlib import Path
 
 import torch
+from torch._dynamo.exc import TorchDynamoException
 
 import checkpoint
 import diagnosis
 import model as models
+from attention import use_blocks
 from batch import batches, batches_of_epoch, make_rows, rows_of_batch
 from data import read_about, read_prompts
+from faster import compile_layers, make_faster
 from log import Log
 from loss import Loss
 from options import AUTO, settings
@@ -21,6 +24,7 @@ from trouble import NotFinite, Trouble
 from validate import Validation
 
 INTERRUPTED = 130  # as sheaf's exit code
+FREE_ATTENTION = 1e9  # layers as pairs of tokens, where attention does not grow with the width of rows
 ENOUGH_AT_ONCE = 4096  # tokens that keep a GPU busy; fewer at once make it slower
 
 
@@ -113,7 +117,15 @@ class Training:
         if not options.full:
             model = models.add_lora(model, options.model, options.lora_rank, options.alpha, options.dropout)
         self.model = model.to(self.device)
-        self.loss = Loss(self.model, self.device, models.type_of_products(self.device))
+        make_faster(self.model)
+        if options.compile:
+            compile_layers(self.model, dynamic=None if options.attention == "blocks" else True)
+        blocks = options.attention == "blocks"
+        if blocks:
+            if self.device.type == "cpu":
+                raise Trouble("--attention blocks works only on a GPU; use --attention mask")
+            use_blocks(self.model)
+        self.loss = Loss(self.model, self.device, models.type_of_products(self.device), blocks)
         self.recomputing = False
         if options.recompute == "always":
             self.recompute()
@@ -214,12 +226,16 @@ class Training:
             torch.manual_seed(((self.options.seed << 32) + step) * self.processes.count + self.processes.rank)
         while total is None:
             parts = rows_of_batch(batch, self.lengths, self.at_once, self.processes.rank, self.processes.count,
-                                  self.speed.work.layers_in_pairs)
+                                  FREE_ATTENTION if self.loss.blocks else self.speed.work.layers_in_pairs)
             pieces = [make_rows(self.prompts, rows, width) for rows, width in parts]
             try:
                 total = self.gradients(pieces, targets)
             except torch.OutOfMemoryError:
                 pass  # the traceback would keep the tensors of the step alive
+            except TorchDynamoException as error:
+                reason = str(error).strip().splitlines()[0]
+                raise Trouble(f"code for this machine cannot be compiled ({reason}); leave out --compile and "
+                              "--attention blocks") from None
             if total is None:
                 self.save_memory(pieces)
         rate = self.rate * rate_share(step, self.horizon, self.options.warmup)
@@ -235,7 +251,7 @@ class Training:
         self.optimizer.zero_grad(set_to_none=True)
         self.progress["step"] += 1
         tokens = int(self.lengths[batch].sum())
-        self.speed.step(start, pieces, tokens, targets)
+        self.speed.step(start, tokens, targets, sum(map(self.prompts.seen_pairs, batch)))
         return {"step": step + 1, "loss": numbers[0], "gradient_norm": numbers[1], "learning_rate": rate,
                 "tokens": tokens, "targets": targets}
 
@@ -254,7 +270,9 @@ class Training:
             raise NotFinite(f"the loss is {loss:.4g} and the gradient's norm {norm:.4g}")
         self.write_log()
         repeated = (self.loss.of_targets(piece.to(self.device)) for piece in pieces if len(piece.wanted))
-        found = self.processes.gather(diagnosis.find(self.model, repeated, loss, norm))
+        with torch.compiler.set_stance("force_eager"):  # compiled layers do not show their inner ones
+            finding = diagnosis.find(self.model, repeated, loss, norm)
+        found = self.processes.gather(finding)
         finding = next((finding for finding in found if finding), None)
         grown = diagnosis.growth(self.log.lines if self.processes.first else [],
                                  [float(self.first_norm), float(self.norm(self.weights))])

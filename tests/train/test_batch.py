@@ -8,6 +8,7 @@ import prompts as made
 import numpy
 import tiny
 import torch
+from attention import blocks_of, use_blocks
 from batch import batches, make_rows, pack, rows_of_batch
 from data import read_prompts
 from loss import Loss
@@ -59,6 +60,12 @@ class Batch(unittest.TestCase):
             self.assertTrue(seen.diagonal().all())
             self.assertTrue(torch.equal(packed == 0, seen))
 
+    def test_seen_pairs_are_counted(self):
+        _, prompts = self.random_prompts(60, seed=4)
+        for prompt in range(60):
+            seen = make_rows(prompts, [[prompt]], int(prompts.lengths()[prompt])).seen()
+            self.assertEqual(prompts.seen_pairs(prompt), int(seen.sum()), prompt)
+
     @staticmethod
     def masks(prompts, rows, width):
         made_rows = make_rows(prompts, rows, width)
@@ -98,6 +105,23 @@ class Batch(unittest.TestCase):
         self.assertEqual(sorted(packed), list(range(40)))
         for p in range(40):
             self.assertTrue(torch.allclose(alone[p], packed[p], atol=1e-5), p)
+
+    def test_blocks_see_what_masks_see(self):
+        """Only forward: FlexAttention has no backward pass on a CPU. test_gpu.py has that."""
+        tiny.save_qwen_model(self.folder / "model", hidden_size=64, score=-5)  # it wants heads of 16
+        model = open_model(str(self.folder / "model"))
+        _, prompts = self.random_prompts(30, seed=5)
+        masked = Loss(model, torch.device("cpu"))
+        with torch.no_grad():
+            rows = [make_rows(prompts, *piece) for piece in rows_of_batch(list(range(30)), prompts.lengths(), 256)]
+            self.assertGreater(len(rows), 1)
+            expected = [masked.of_targets(piece) for piece in rows]
+            use_blocks(model, compiled=False)
+            masked.blocks = True
+            for piece, losses in zip(rows, expected):
+                self.assertTrue(torch.allclose(masked.of_targets(piece), losses, atol=1e-5))
+        blocks = blocks_of(rows[0])
+        self.assertEqual(blocks.to_dense().shape[-1], -(-rows[0].tokens.shape[1] // 128))
 
     def test_rows_are_multiples_of_128_wide(self):
         for longest in (1, 63, 64, 65, 128, 129, 191, 192, 200, 1000):

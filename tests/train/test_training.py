@@ -105,6 +105,9 @@ class TrainingTest(unittest.TestCase):
         self.assertIn("training data are not those", self.train("out", *self.LORA, code=2))
         self.train("out", *self.LORA, "--restart")
 
+    def test_blocks_need_a_gpu(self):
+        self.assertIn("works only on a GPU", self.train("out", *self.LORA, "--attention", "blocks", code=2))
+
     def test_pieces_of_a_batch_add_up(self):
         """A step in pieces that need less memory moves the weights like a step at once."""
         run = ["--full", "--steps", 10, "--tokens-per-batch", 1024, "--learning-rate", 1e-3]

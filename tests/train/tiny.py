@@ -36,16 +36,17 @@ def save_qwen_model(folder, seed=0, score=-200, **sizes):
     model.save_pretrained(folder)
 
 
-def save_gguf(path, more=None, tied=False, without=None):
-    """A tiny Llama of random weights in 4 bits, with other tensors beside them."""
+def save_gguf(path, more=None, tied=False, without=None, family="llama"):
+    """A tiny model of random weights in 4 bits, with other tensors beside them. Qwen2 has biases, Qwen3 more norms."""
     torch.manual_seed(0)
     width, inner, heads, pairs, layers = 32, 64, 4, 2, 2
-    writer = gguf.GGUFWriter(path, "llama")
+    writer = gguf.GGUFWriter(path, family)
     for key, value in (("context_length", 128), ("embedding_length", width), ("block_count", layers),
                        ("feed_forward_length", inner), ("attention.head_count", heads), ("vocab_size", VOCABULARY),
-                       ("attention.head_count_kv", pairs), ("rope.dimension_count", width // heads)):
-        writer.add_uint32(f"llama.{key}", value)
-    writer.add_float32("llama.attention.layer_norm_rms_epsilon", 1e-5)
+                       ("attention.head_count_kv", pairs), ("rope.dimension_count", width // heads),
+                       ("attention.key_length", width // heads)):
+        writer.add_uint32(f"{family}.{key}", value)
+    writer.add_float32(f"{family}.attention.layer_norm_rms_epsilon", 1e-5)
     shapes = {"token_embd": (VOCABULARY, width), "output_norm": (width,)} | ({} if tied else
                                                                             {"output": (VOCABULARY, width)})
     for layer in range(layers):
@@ -53,15 +54,20 @@ def save_gguf(path, more=None, tied=False, without=None):
             "attn_norm": (width,), "attn_q": (width, width), "attn_k": (width * pairs // heads, width),
             "attn_v": (width * pairs // heads, width), "attn_output": (width, width), "ffn_norm": (width,),
             "ffn_gate": (inner, width), "ffn_up": (inner, width), "ffn_down": (width, inner)}.items()}
+        if family == "qwen2":
+            shapes |= {f"blk.{layer}.attn_{name}.bias": (size,) for name, size in
+                       {"q": width, "k": width * pairs // heads, "v": width * pairs // heads}.items()}
+        if family == "qwen3":
+            shapes |= {f"blk.{layer}.attn_{name}_norm": (width // heads,) for name in "qk"}
     kind = gguf.GGMLQuantizationType.Q4_0
     for name, shape in shapes.items():
-        values = torch.randn(shape).numpy()
-        if f"{name}.weight" == without:
+        values, name = torch.randn(shape).numpy(), name if name.endswith(".bias") else f"{name}.weight"
+        if name == without:
             continue
         if len(shape) == 1:
-            writer.add_tensor(f"{name}.weight", values)
+            writer.add_tensor(name, values)
         else:
-            writer.add_tensor(f"{name}.weight", gguf.quants.quantize(values, kind), raw_dtype=kind)
+            writer.add_tensor(name, gguf.quants.quantize(values, kind), raw_dtype=kind)
     for name, values in (more or {}).items():
         writer.add_tensor(name, values)
     writer.write_header_to_file()
