@@ -14,12 +14,12 @@ ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "configs/papers/hpd-table-1.yaml"
 ABOUT = """Fine-tune models as the HPD paper does (appendix B.2): five epochs on the train splits of OA-Mine and AE-110k,
 once for autoregressive decoding and once for hyper-parallel decoding, at the learning rate with the lowest validation
-loss. All weights of Qwen3-4B and Qwen3-1.7B are trained, of other models a LoRA adapter. For each MODEL,
-OUT/NAME.yaml is table 1 for `sheaf eval`, with these weights. Rerun the same command to resume."""
+loss. All weights of Qwen3-4B and Qwen3-1.7B are trained, of other models a LoRA adapter. OUT/table-1.yaml
+is table 1 for `sheaf eval`, with these weights. Rerun the same command to resume."""
 AFTER = """Options that are not listed here go to train/train.
 
-example: train/paper models/Qwen3-8B --data data --out out/paper
-         build/sheaf eval out/paper/qwen3-8b.yaml"""
+example: train/paper models/Qwen3-8B models/Qwen3-1.7B --data data --out out/paper
+         build/sheaf eval out/paper/table-1.yaml"""
 EPOCHS = 5
 WHOLE = {"qwen3-4b", "qwen3-1.7b"}  # models of which the paper trains all weights
 CLOSED = {"oa-mine"}                # datasets whose labels leave no value out
@@ -87,20 +87,21 @@ def result(folder, whole, model):
     return "model.path", folder / ("model/model.gguf" if model.endswith(".gguf") else "model")
 
 
-def evaluation(table, options, name, model, weights):
-    """Table 1 for one model; `weights` has a key and a path for each method."""
+def evaluation(table, options, trained):
+    """Table 1 for the models that were trained: their names, paths, and a key and a path for each method."""
     out = Path(options.out)
 
     def there(path):
         return os.path.relpath(path, out)
 
-    entry = {"name": name, "path": there(model)}
-    made = table | {"name": f"{table['name']}: {name}", "output": {"path": there(out / name / "table-1")},
-                    "data": there(options.data), "models": [entry]}
+    labels = [method["label"] for method in table["methods"]]
+    made = table | {"output": {"path": there(out / "table-1")}, "data": there(options.data), "models": [
+        {"name": name, "path": there(model),
+         "set_with": {label: {key: there(path)} for label, (key, path) in zip(labels, weights)}}
+        for name, model, weights in trained]}
     made["datasets"] = [dataset | {"job": there(TABLE.parent / dataset["job"])} for dataset in table["datasets"]]
-    made["methods"] = [method | {"set": method.get("set", {}) | {key: there(path)}}
-                       for method, (key, path) in zip(table["methods"], weights)]
-    rows = [row for row in table["paper"]["rows"] if row["model"] == name]
+    names = [name for name, _, _ in trained]
+    rows = [row for row in table["paper"]["rows"] if row["model"] in names]
     made["paper"] = table["paper"] | {"rows": rows}
     if not rows:
         del made["paper"]
@@ -119,11 +120,15 @@ def tune(table, options, model, more):
             run(data_command(options, model, dataset, method, path))  # seconds; the same each time
         run(train_command(options, prompts, folder, whole, more))
         weights.append(result(folder, whole, model))
-    path = Path(options.out) / f"{name}.yaml"
+    return name, model, weights
+
+
+def write_evaluation(table, options, trained):
+    path = Path(options.out) / "table-1.yaml"
     # Aliases of YAML would surprise a reader.
     dumper = type("Plain", (yaml.SafeDumper,), {"ignore_aliases": lambda *_: True})
     path.write_text(f"# HPD, table 1, with the weights of `train/paper`.\n#   sheaf eval {path}\n" + yaml.dump(
-        evaluation(table, options, name, model, weights), Dumper=dumper, sort_keys=False, width=120))
+        evaluation(table, options, trained), Dumper=dumper, sort_keys=False, width=120))
     return path
 
 
@@ -146,8 +151,8 @@ def main(arguments=None):
         for path in [*options.models, options.sheaf]:
             if not Path(path).exists():
                 raise Trouble(f"{path}: no such file or folder")
-        for path in [tune(table, options, model, more) for model in options.models]:
-            print(f"evaluation  {path}: {options.sheaf} eval {path}")
+        path = write_evaluation(table, options, [tune(table, options, model, more) for model in options.models])
+        print(f"evaluation  {path}: {options.sheaf} eval {path}")
     except (Trouble, OSError) as trouble:
         print(f"paper: {trouble}", file=sys.stderr)
         return 2

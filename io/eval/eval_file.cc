@@ -61,13 +61,14 @@ Eval::Model read_model(const YamlPtr& node, const std::vector<std::string>& befo
   check_name(model.name, map.where("name"), "model's name", before);
   if (model.name == "all") refuse("{}: a model cannot be called \"all\"; rename it", map.where("name"));
   if (model.path.empty()) refuse("{}: the key \"path\" of the model is missing; add it", map.where());
-  take_section(*node, "model", {"name", "skip", "set", "set_on"}, model.changes);
+  take_section(*node, "model", {"name", "skip", "set", "set_on", "set_with"}, model.changes);
   take_set(map, model.changes);
-  if (const YamlPtr sets = map.node("set_on")) {
-    const YamlMap checked(sets, map.path("set_on"));
-    for (const YamlNode::Entry& entry : sets->entries)
-      take_changes(entry.value, map.path("set_on." + entry.key), model.set_on[entry.key]);
-  }
+  for (const auto& [key, changes] : {std::pair{"set_on", &model.set_on}, {"set_with", &model.set_with}})
+    if (const YamlPtr sets = map.node(key)) {
+      const YamlMap checked(sets, map.path(key));
+      for (const YamlNode::Entry& entry : sets->entries)
+        take_changes(entry.value, map.path(fmt::format("{}.{}", key, entry.key)), (*changes)[entry.key]);
+    }
   return model;
 }
 
@@ -263,6 +264,10 @@ Eval read_eval(const std::string& path, const EvalChoice& choice) {
     std::vector<std::string> named;
     for (const auto& [name, changes] : eval.models[m].set_on) named.push_back(name);
     check_datasets(of, "set_on", named);
+    for (const auto& [label, changes] : eval.models[m].set_with)
+      check_known(fmt::format("{}: set_with \"{}\" is not the label of a method", of.where("set_with"),
+                              shorten_text(label, 60)),
+                  label, labels);
   }
   for (size_t m = 0; m < methods.size(); ++m)
     check_datasets(YamlMap(methods[m], "methods"), "skip", eval.methods[m].skip);

@@ -16,10 +16,11 @@ struct Eval {
 
   struct Model {
     std::string name, path;
-    std::vector<JobChange> changes;                        ///< its other keys, and its `set`
-    std::vector<std::string> skip;                         ///< datasets that it is not run on
-    std::map<std::string, std::vector<JobChange>> set_on;  ///< more changes, by dataset
-    bool replaced = false;                                 ///< by --model NAME=PATH
+    std::vector<JobChange> changes;                          ///< its other keys, and its `set`
+    std::vector<std::string> skip;                           ///< datasets that it is not run on
+    std::map<std::string, std::vector<JobChange>> set_on;    ///< more changes, by dataset
+    std::map<std::string, std::vector<JobChange>> set_with;  ///< more changes, by method
+    bool replaced = false;                                   ///< by --model NAME=PATH
   };
   struct Dataset {
     std::string name, place;

@@ -28,8 +28,9 @@ Job read_cell(const Eval& eval, const EvalCell& cell, const GridOptions& options
   std::vector<JobChange> changes;
   for (const auto* some : {&dataset.changes, &model.changes, &method.changes, &eval.cost})
     changes.insert(changes.end(), some->begin(), some->end());
-  if (const auto here = model.set_on.find(dataset.name); here != model.set_on.end())
-    changes.insert(changes.end(), here->second.begin(), here->second.end());
+  for (const auto& [sets, name] : {std::pair{&model.set_on, &dataset.name}, {&model.set_with, &method.label}})
+    if (const auto here = sets->find(*name); here != sets->end())
+      changes.insert(changes.end(), here->second.begin(), here->second.end());
   if (!options.device.empty()) changes.push_back({"engine.device", option_text("--device", options.device)});
   const std::vector<JobChange> set = set_options(options.overrides);
   changes.insert(changes.end(), set.begin(), set.end());

@@ -357,5 +357,29 @@ TEST_F(EvalCommand, AModelMaySetKeysOnOneDataset) {
       << wrong.err;
 }
 
+TEST_F(EvalCommand, AModelMaySetKeysWithOneMethod) {
+  const std::string command_of = command();
+  std::string text = read_text(scratch_.path("eval.yaml"));
+  const std::string model = "chat: plain";
+  text.replace(text.find(model), model.size(),
+               model + ", set_with: {standard: {method.max_value_tokens: 2}}");
+  scratch_.write("eval.yaml", text);
+  const Ran ran = run_sheaf(scratch_, command_of);
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  for (const auto& entry : std::filesystem::directory_iterator(run_folder("standard") + "/..")) {
+    const std::string label = entry.path().filename().string();
+    const std::string journal = read_text(entry.path().string() + "/journal");
+    EXPECT_EQ(journal.find("\"max_value_tokens\":2") != std::string::npos, label == "standard")
+        << label << journal.substr(0, 2000);
+  }
+  text.replace(text.find("{standard: {method"), 9, "{standrd");
+  scratch_.write("eval.yaml", text);
+  const Ran wrong = run_sheaf(scratch_, command_of);
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_NE(wrong.err.find("set_with \"standrd\" is not the label of a method; did you mean \"standard\"?"),
+            std::string::npos)
+      << wrong.err;
+}
+
 }  // namespace
 }  // namespace sheaf

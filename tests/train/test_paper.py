@@ -64,8 +64,8 @@ class PaperTest(unittest.TestCase):
                         self.folder / name], check=True, capture_output=True)
         return self.folder / name
 
-    def eval_file(self, name):
-        return yaml.safe_load((self.folder / "out" / f"{name}.yaml").read_text())
+    def eval_file(self):
+        return yaml.safe_load((self.folder / "out/table-1.yaml").read_text())
 
     def test_the_recipe_is_that_of_the_paper(self):
         model = self.model("Qwen3-8B")
@@ -77,19 +77,25 @@ class PaperTest(unittest.TestCase):
             self.assertIn(setting, commands[3])
         self.assertIn("--epochs 5 --learning-rate auto", " ".join(commands[2]))
         self.assertNotIn("--full", commands[2])
-        made = self.eval_file("qwen3-8b")
-        self.assertEqual([method["set"] for method in made["methods"]],
-                         [{"model.adapter": "qwen3-8b/ar/adapter"}, {"model.adapter": "qwen3-8b/hpd/adapter"}])
+        made = self.eval_file()
+        self.assertEqual(made["models"][0]["set_with"], {"ar": {"model.adapter": "qwen3-8b/ar/adapter"},
+                                                         "hpd": {"model.adapter": "qwen3-8b/hpd/adapter"}})
         self.assertEqual({(row["model"], row["method"], row["dataset"]) for row in made["paper"]["rows"]},
                          {("qwen3-8b", method, data) for method in ("ar", "hpd") for data in ("oa-mine", "ae-110k")})
 
     def test_small_models_are_trained_whole(self):
         model = self.model("Qwen3-4B")
         self.assertIn("--full", self.commands(model)[2])
-        self.assertEqual(self.eval_file("qwen3-4b")["methods"][1]["set"], {"model.path": "qwen3-4b/hpd/model"})
+        self.assertEqual(self.eval_file()["models"][0]["set_with"]["hpd"], {"model.path": "qwen3-4b/hpd/model"})
         self.assertNotIn("--full", self.commands(model, "--lora")[2])
         self.assertIn("--nproc-per-node 8", " ".join(self.commands(model, "--gpus", 8)[2]))
         self.assertNotIn("--epochs", self.commands(model, "--steps", 9)[2])
+
+    def test_several_models_are_one_evaluation(self):
+        self.commands(self.model("Qwen3-8B"), self.model("other"))
+        made = self.eval_file()
+        self.assertEqual([model["name"] for model in made["models"]], ["qwen3-8b", "other"])
+        self.assertEqual(made["models"][1]["set_with"]["ar"], {"model.adapter": "other/ar/adapter"})
 
     def test_what_is_missing_is_named(self):
         self.assertIn("nowhere: no such file", self.paper(self.folder / "nowhere", code=2))
@@ -101,16 +107,16 @@ class PaperTest(unittest.TestCase):
         for more in ([], ["--full"]):
             name = "tiny-full" if more else "tiny"
             text = self.program(self.model(name), *more)
-            self.assertIn(f"eval {self.folder}/out/{name}.yaml", text)
+            self.assertIn(f"eval {self.folder}/out/table-1.yaml", text)
             files = [self.folder / "out" / name / method / ("model/model.safetensors" if more else
                                                             "adapter/adapter_model.safetensors")
                      for method in ("ar", "hpd")]
             ar, hpd = map(load_file, files)
             self.assertTrue(any(not ar[key].equal(hpd[key]) for key in ar))
-            command = [place.SHEAF, "eval", self.folder / "out" / f"{name}.yaml", "--device", "cpu", "--quiet"]
+            command = [place.SHEAF, "eval", self.folder / "out/table-1.yaml", "--device", "cpu", "--quiet"]
             run = subprocess.run([*map(str, command)], capture_output=True, text=True)
             self.assertEqual(run.returncode, 0, run.stderr)
-            table = (self.folder / "out" / name / "table-1/table.csv").read_text()
+            table = (self.folder / "out/table-1/table.csv").read_text()
             for cell in (f"{name},oa-mine,ar", f"{name},oa-mine,hpd", f"{name},ae-110k,ar", f"{name},ae-110k,hpd"):
                 self.assertIn(cell, table)
             files[1].unlink()  # each method has weights of its own
