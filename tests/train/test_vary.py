@@ -8,7 +8,7 @@ from pathlib import Path
 
 import place  # noqa: F401  (finds the modules of train/)
 import vary
-from extras import EXTRAS, Extra, add_extra, insert, make_code, make_date
+from extras import EXTRAS, English, Extra, add_extra, insert, make_code, make_date
 from trouble import Trouble
 
 TITLES = [
@@ -40,20 +40,30 @@ def dates_in(text):
     for first, second, year in re.findall(r"(\d{1,2})[./](\d{1,2})[./](\d{4})", text):
         found |= {(year, second, first)} if int(second) <= 12 else {(year, first, second)}
     for month, name in enumerate(MONTHS, 1):
-        for day, year in re.findall(rf"(\d{{1,2}})\.? {name}\w* (\d{{4}})", text, re.I):
+        for day, year in re.findall(rf"(\d{{1,2}})\.?[ -]{name}\w*[ -](\d{{4}})", text, re.I):
             found.add((year, month, day))
         for day, year in re.findall(rf"{name}\w* (\d{{1,2}}), (\d{{4}})", text, re.I):
             found.add((year, month, day))
     return {f"{year}-{int(month):02}-{int(day):02}" for year, month, day in found}
 
 
+def plain(name):
+    return name.lower().replace("_", " ")
+
+
 def says(text, name, holds):
     """Whether the text says yes (or no) to the attribute: in words of its kind, or as `Name: yes`."""
-    kinds = [extra for extra in EXTRAS if extra.said and name.lower().replace("_", " ") in
-             [known.lower().replace("_", " ") for known in extra.names]]
-    words = [words.rstrip(".") for extra in kinds for words in (extra.said if holds else extra.denied)]
-    stated = [rf"(?<!\w){re.escape(said)}(?!\w)" for said in words]
-    return re.search("|".join([*stated, rf"{re.escape(name)}(?:: | - | = ){YES if holds else NO}"]), text) is not None
+    kinds = [extra for extra in EXTRAS if extra.said and plain(name) in map(plain, extra.names)]
+    said = [words.rstrip(".") for extra in kinds for words in (extra.said if holds else extra.denied)]
+    others = [words.rstrip(".") for extra in kinds for words in (extra.denied if holds else extra.said)]
+    names = "|".join(re.escape(known) for known in {name, *(known for extra in kinds for known in extra.names)})
+    if re.search(rf"(?i:{names})(?:: | - | = ){YES if holds else NO}", text):
+        return True
+    # "not BPA free" does not say "BPA free".
+    for words in sorted(others, key=len, reverse=True):
+        if not any(words in longer for longer in said):
+            text = re.sub(rf"(?<!\w){re.escape(words)}(?!\w)", "", text)
+    return any(re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text) for words in said)
 
 
 class VaryTest(unittest.TestCase):
@@ -110,12 +120,12 @@ class VaryTest(unittest.TestCase):
                         if value is not None:
                             self.check_value(attributes[name], value, text)
                             counted[attributes[name].get("type", "text")] += 1
-        self.assertTrue(all(count > 20 for count in counted.values()), counted)
+        self.assertTrue(all(count > 10 for count in counted.values()), counted)
 
     def test_dates_and_codes_are_what_their_kind_says(self):
         pick = random.Random(1)
         for _ in range(300):
-            written, value = make_date({"first": 1990, "last": 2030}, pick)
+            written, value = make_date({"first": 1990, "last": 2030}, English, pick)
             self.assertEqual(dates_in(f"Made on {written}."), {value}, written)
         patterns = [pattern for extra in EXTRAS for pattern in extra.codes]
         self.assertGreater(len(patterns), 10)
