@@ -122,7 +122,7 @@ const IntKernels& best_int_kernels() {
 }
 
 const IntKernels& best_paged_int_kernels() {
-  const IntKernels* best = nullptr;
+  const IntKernels* best = all_int_kernels().front();
   for (const IntKernels* kernels : all_int_kernels())
     if (kernels->panels.chunk == kPanel) best = kernels;
   return *best;

@@ -12,8 +12,8 @@ struct QuadTiles {
   using Sum = typename Quads::Sum;
 
   static constexpr int kTogether = 1;
-  static constexpr int kMost[] = {0, Quads::kRows, Quads::kRows};
-  static constexpr int kColumns[] = {0, 16, 8};
+  static constexpr int kMost[3] = {0, Quads::kRows, Quads::kRows};
+  static constexpr int kColumns[3] = {0, 16, 8};
 
   static constexpr int kColumnBytes = 4;
 

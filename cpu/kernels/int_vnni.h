@@ -38,8 +38,8 @@ constexpr int kVectors[] = {0, 2, 1};
 
 struct VnniTiles {
   static constexpr int kTogether = 1;
-  static constexpr int kMost[] = {0, kMostRows[1], kMostRows[2]};
-  static constexpr int kColumns[] = {0, kVectors[1] * kLanes, kVectors[2] * kLanes};
+  static constexpr int kMost[3] = {0, kMostRows[1], kMostRows[2]};
+  static constexpr int kColumns[3] = {0, kVectors[1] * kLanes, kVectors[2] * kLanes};
 
   static constexpr int kColumnBytes = 4;
 
