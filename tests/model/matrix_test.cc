@@ -1,5 +1,6 @@
 #include <cstring>
 #include <gtest/gtest.h>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -94,8 +95,22 @@ TEST(Matrix, StoredRowsAreTheRowsThatReadDecodes) {
     to_f32(matrix.dtype, stored.data(), 640, got.data());
     EXPECT_EQ(got, right) << heads_of;
     EXPECT_THROW(matrix.read_stored(20, 5, stored.data()), Error);
-    matrix.adapter = std::make_shared<LowRank>();
-    EXPECT_THROW(matrix.read_stored(0, 1, stored.data()), Error);
+    // They are without the adapter, which must not make them infinite.
+    auto adapter = std::make_shared<LowRank>();
+    adapter->rank = 1;
+    adapter->scale = 1;
+    adapter->a.assign(static_cast<size_t>(matrix.cols), 0.5f);
+    adapter->b.assign(static_cast<size_t>(matrix.rows), 0.5f);
+    matrix.adapter = adapter;
+    std::vector<std::byte> again(static_cast<size_t>(matrix.row_bytes()));
+    matrix.read_stored(0, 1, again.data());
+    matrix.adapter = nullptr;
+    std::vector<std::byte> plain(again.size());
+    matrix.read_stored(0, 1, plain.data());
+    EXPECT_EQ(again, plain);
+    adapter->b[0] = std::numeric_limits<float>::infinity();
+    matrix.adapter = adapter;
+    EXPECT_THROW(matrix.read_stored(0, 1, again.data()), Error);
   }
 }
 
