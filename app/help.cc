@@ -67,6 +67,14 @@ std::string unexpected_text(const CLI::App& app, const CommandFacts& command) {
   return fmt::format("unknown option {}{}", shorten_text(*word, 60), suggest_spelling(*word, names));
 }
 
+/// Whether an option that takes one value got several.
+bool is_given_twice(const CLI::App& app, const ArgumentFacts& option) {
+  const auto used = app.get_subcommands();
+  if (used.empty() || option.repeated || option.least > 1 || option.names.empty()) return false;
+  const CLI::Option* const found = used[0]->get_option_no_throw(option.names.front());
+  return found && found->count() > 1;
+}
+
 /// CLI11 throws texts in which only the names of the arguments are of use.
 std::string mistake_text(const CLI::App& app, const CommandFacts& command, const CLI::ParseError& error) {
   const std::string kind = error.get_name();
@@ -86,7 +94,8 @@ std::string mistake_text(const CLI::App& app, const CommandFacts& command, const
     for (const std::string& name : each.all_names())
       if (const size_t at = words.find(" " + name);
           at != std::string::npos && words.find_first_of(": ", at + 1) == at + 1 + name.size())
-        return needs_text(name, each);
+        return is_given_twice(app, each) ? fmt::format("{} is given twice; give it once", name)
+                                         : needs_text(name, each);
   return said;
 }
 
@@ -180,6 +189,12 @@ std::string job_help(const std::string& path) {
     if (path.empty() || key.path.starts_with(path + "."))
       text += wrap_beside("  " + key.path, key.help, 34, columns);
   }
+  // "locale" and "trust.run" are the ends of keys.
+  std::vector<const JobKey*> ends;
+  for (const JobKey& key : job_keys())
+    if (text.empty() && key.path.ends_with("." + path)) ends.push_back(&key);
+  if (ends.size() == 1) return key_text(*ends.front(), columns);
+  for (const JobKey* key : ends) text += wrap_beside("  " + key->path, key->help, 34, columns);
   if (text.empty())
     refuse("unknown key \"{}\" of a job{}", shorten_text(path, 60), suggest_spelling(path, names));
   return text + "\n`sheaf help job KEY` says what a key takes. docs/job.md has examples.\n";

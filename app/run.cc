@@ -88,7 +88,8 @@ void add_run_command(Program& program) {
        {"--require-reuse", settings.reuse.required,
         "End with exit code 2, before anything is decoded, when a smaller share of the answers is known from "
         "the runs of --reuse: 0.9 or 90%",
-        value_name("SHARE")},
+        value_name("SHARE"),
+        checked({[](std::string& text) { return text.empty() ? "must not be empty" : ""; }, ""})},
        {"--log", options->log.log,
         "Append to this file what the run has to say, and its progress every ten seconds; also with --quiet"},
        {"--log-format", options->log.format, "Lines of text, or a JSON object per line (docs/reliability.md)",

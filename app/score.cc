@@ -24,8 +24,13 @@ void score(ScoreCommand& command) {
   if (!command.items.empty())
     items.emplace(command.items, std::vector{command.gold, command.job, command.predictions, command.against,
                                              command.judgements, command.schema});
-  if (command.metric == "attributes" && command.schema.empty() && command.job.empty())
-    command.schema = schema_of_run(command.predictions, note);
+  if (command.metric == "attributes" && command.job.empty()) {
+    const RunTypes types = types_of_run(command.predictions, [&](const std::string& text) {
+      if (command.schema.empty()) note(text);
+    });
+    if (command.schema.empty()) command.schema = types.schema;
+    command.locale = types.locale;
+  }
   const ScoredRun run = score_run(command, note);
   if (items) items->write(run.item_lines());
   command.json ? print_json(score_json(run.report)) : print_text(score_text(run.report));
@@ -67,7 +72,8 @@ void add_score_command(Program& program) {
        {"--against", options->against,
         "Another run to compare with: shows the difference, its interval and a paired test"},
        {"--schema", options->schema,
-        "attributes: the schema file, for scores by type of value (default: that of --job or of the run)"},
+        "attributes: the schema file, by whose types gold values are read, and for scores by type of value "
+        "(default: that of --job or of the run)"},
        {"--judgements", options->judgements,
         "llm-f1: JSON lines {\"id\", \"judgements\": {attribute: word}} or {\"id\", \"reply\"}"},
        {"--gold-format", options->gold_format, "The dataset of --gold, if it is not recognized",
@@ -85,7 +91,7 @@ void add_score_command(Program& program) {
         whole_from(0, 1'000'000), kWithDefault},
        seed_option(options->options.seed, "Seed of the resamples"),
        {"--json", options->json, "Print one JSON object with the official script's keys"},
-       {"--quiet", options->quiet, "Do not list missing or unknown items"}},
+       {"--quiet,-q", options->quiet, "Do not list missing or unknown items"}},
       [options] {
         // Both runs need the same items, and a wrong value says something about the run that has it only.
         options->join.marked_wrong = options->against.empty();

@@ -25,6 +25,7 @@ void print(const TrainDataOptions& options, const TrainDataEnd& end) {
                        {"answers", end.answers},
                        {"answer_tokens", end.answer_tokens},
                        {"without_gold", end.without_gold},
+                       {"repeated", end.repeated},
                        {"unreadable", end.unreadable},
                        {"rejects", end.rejected}});
   if (options.quiet) return;
@@ -33,6 +34,9 @@ void print(const TrainDataOptions& options, const TrainDataEnd& end) {
                          end.tokens, options.settings.to));
   if (end.without_gold > 0)
     print_line(fmt::format("{} left out: no right answer is known", counted(end.without_gold, "record")));
+  if (end.repeated > 0)
+    print_line(fmt::format("{} left out: an earlier record has the id, such as \"{}\"",
+                           counted(end.repeated, "record"), shorten_text(end.first_repeated, 60)));
   if (end.unreadable > 0)
     print_line(
         fmt::format("{} left out: the gold value does not fit the attribute's type, or it is a span that the "

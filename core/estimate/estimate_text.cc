@@ -89,6 +89,7 @@ std::string packed_text(const EstimateCase& asked, const MemoryPlan& memory) {
 std::string money_range(const Estimate& each, double usd_per_hour) {
   const std::string least = rough_money(each.least_seconds() / 3600 * usd_per_hour);
   const std::string most = rough_money(each.most_seconds() / 3600 * usd_per_hour);
+  if (least.starts_with('<') && least != most) return "up to " + most;
   return least == most ? least : least + "–" + most;
 }
 
@@ -112,8 +113,9 @@ std::string error_text(const Hardware& hardware, const ModelConfig& config) {
                 : "; the job keeps keys and values in FP8, whose attention was not measured there";
   if (hardware.device.widened(hardware.error, config) > hardware.error)
     text += fmt::format(
-        "; the model is {:.0f} times outside the measured sizes, where kernel launches and the host may "
-        "dominate",
+        "; a size of the model is {:.0f} times beyond those that were measured, where kernel launches and "
+        "the "
+        "host may dominate",
         hardware.device.distance(config));
   return text;
 }
@@ -158,8 +160,7 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
     text += fmt::format(
         "too long  {} more: keys and values do not fit in {}, so they are neither answered nor priced; {}\n",
         rows_text(each.unheld), gigabytes(memory.pool), memory_advice(asked));
-  if (each.rejected > 0)
-    text += fmt::format("rejects   {} more that cannot be used\n", rows_text(each.rejected));
+  if (each.rejected > 0) text += fmt::format("rejects   {} that cannot be used\n", rows_text(each.rejected));
   text += fmt::format("answers   {}\n", answers_text(each));
   text += fmt::format("tokens    {} computed in {} steps{}", number_text(std::round(each.tokens)),
                       number_text(std::round(each.steps)), asked.cost.devices > 1 ? " on each device" : "");

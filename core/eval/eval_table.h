@@ -32,6 +32,8 @@ struct EvalRow {
   std::string unit;           ///< what is counted a second: "questions", "records", "tokens", "documents"
   int64_t count = 0;          ///< how many of them there were
   int64_t rejects = 0;        ///< rows that could not be answered
+  std::string unreadable;     ///< a notice of gold values that their type does not hold; may be empty
+  int64_t unknown = 0;        ///< answers that gold says nothing about, not scored
   int64_t missing = 0;        ///< questions or documents without a prediction, scored as wrong
   std::string metric, value;  ///< "squad", "f1"; empty: no quality is measured
   double best = 1;            ///< what the value is at best

@@ -44,6 +44,11 @@ constexpr Metric::ValueName match_values[] = {{"exact_match"}, {"total", true}};
 
 }  // namespace
 
+bool is_option_letter(std::string_view text) {
+  const std::string name = option_name(text);
+  return name.size() == 1 && name[0] >= 'A' && name[0] <= 'Z';
+}
+
 Metric accuracy_metric() {
   return mean_metric<score_choice>(
       "accuracy", "multiple choice (RACE, LongHealth): the share of right options, by letter or by text",

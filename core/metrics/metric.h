@@ -30,6 +30,9 @@ struct MetricItem {
   std::string type = {};                   ///< attributes: as the schema says it; empty: not known
 };
 
+/// Whether an answer is the letter of an option as models write it: "c", "C.", "(C)".
+bool is_option_letter(std::string_view text);
+
 /// How a metric counts. Every value it has is computed from sums over the items, so that a sample of the
 /// items has the same values computed the same way.
 struct Metric {

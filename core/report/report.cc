@@ -126,10 +126,11 @@ std::string report_text(const ordered_json& report) {
                                  number("/seconds/total"), number("/rows_per_second"));
   if (const auto reused = report.value("reused", int64_t{0}); reused > 0) {
     const double saved = report.at("cost").value("usd_saved", 0.0);
-    text +=
-        fmt::format("  reused   {} already known ({:.1f} % of all){}\n", counted(reused, "answer"),
-                    100 * ratio(static_cast<double>(reused), static_cast<double>(reused + whole("/answers"))),
-                    saved > 0 ? fmt::format("; saved about ${:.4f}", saved) : "");
+    text += fmt::format(
+        "  reused   {} already known ({:.1f} % of all){}\n", counted(reused, "answer"),
+        100 * ratio(static_cast<double>(reused),
+                    static_cast<double>(reused + report.value("trusted", int64_t{0}) + whole("/answers"))),
+        saved > 0 ? fmt::format("; saved about ${:.4f}", saved) : "");
   }
   if (const auto trusted = report.value("trusted", int64_t{0}); trusted > 0)
     text += fmt::format(
@@ -209,8 +210,7 @@ std::string rejects_text(int64_t rejects, int64_t records, const ordered_json& r
   std::string out = fmt::format("rejects {}; {}\n", share_text(rejects, records), printable_line(where));
   for (const std::string& text : texts) out += "        " + printable_line(text) + "\n";
   if (reasons.size() > texts.size())
-    out += fmt::format("        {} more\n",
-                       counted(static_cast<int64_t>(reasons.size() - texts.size()), "reason"));
+    out += fmt::format("        and {} more\n", reasons.size() - texts.size());
   return out;
 }
 

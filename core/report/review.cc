@@ -36,7 +36,9 @@ constexpr std::string_view kReviewBody = R"html(<main>
 
 std::string_view type_word(ValueType type) {
   if (type == ValueType::number || type == ValueType::integer) return "number";
-  if (type == ValueType::boolean || type == ValueType::enumeration) return "enum";
+  if (type == ValueType::boolean) return "boolean";
+  if (type == ValueType::enumeration) return "enum";
+  if (type == ValueType::date) return "date";
   return type == ValueType::list ? "list" : "text";
 }
 
@@ -63,7 +65,9 @@ void add_marks(const RowAnswer& answer, const ordered_json& value, const Record&
   ordered_json &marks = out["marks"] = ordered_json::array(), &absent = out["absent"] = ordered_json::array();
   for (size_t i = 0; i < spans.size() && i < value.size(); ++i) {
     const ordered_json& part = value.is_array() ? value[i] : value;
-    if (!spans[i]) absent.push_back(part.is_string() ? part : ordered_json(dumped(part)));
+    // No document says "true".
+    if (!spans[i] && !part.is_boolean())
+      absent.push_back(part.is_string() ? part : ordered_json(dumped(part)));
     for (size_t c = 0; spans[i] && c < columns.size(); ++c)
       if (columns[c].name == spans[i]->column)
         marks.push_back({{"column", c}, {"start", spans[i]->start}, {"end", spans[i]->end}});

@@ -173,16 +173,21 @@ function undo() {
 }
 
 function makeField(item, value) {
-  const field = document.createElement(item.type === 'enum' ? 'select' : item.type === 'list' ? 'textarea' : 'input');
+  const chosen = item.type === 'enum' || item.type === 'boolean';
+  const field = document.createElement(chosen ? 'select' : item.type === 'list' ? 'textarea' : 'input');
   field.id = 'field';
   field.setAttribute('aria-labelledby', 'hint');
-  if (item.type === 'enum') {
+  if (chosen) {
     for (const option of ['', ...item.options]) {
       const choice = document.createElement('option');
       choice.value = option;
       choice.textContent = option || 'null';
       field.append(choice);
     }
+  } else if (item.type === 'date') {
+    field.type = 'date';
+    field.min = '1000-01-01';
+    field.max = '9999-12-31';
   } else {
     field.dir = 'auto';
     field.autocomplete = 'off';
@@ -194,7 +199,7 @@ function makeField(item, value) {
 function edit() {
   const item = items[current], field = makeField(item, JSON.parse(item.value));
   at('slot').replaceChildren(field);
-  const hints = {enum: 'Choose the right value.', list: 'One entry per line; nothing means null. Ctrl+Enter saves.',
+  const hints = {enum: 'Choose the right value.', boolean: 'Choose the right value.', date: 'A date; nothing means null.', list: 'One entry per line; nothing means null. Ctrl+Enter saves.',
                  number: `A number${item.unit ? ` in ${item.unit}` : ''}; nothing means null.`};
   at('hint').textContent = hints[item.type] || 'The right value as the document has it; nothing means null.';
   at('error').textContent = '';
@@ -205,8 +210,12 @@ function edit() {
 }
 
 // The JSON of what was typed; nothing where it is no value of the attribute.
-function typedValue(item, text) {
+function typedValue(item, field) {
+  const text = field.value;
+  if (field.validity && field.validity.badInput) return undefined;
   if (text.trim() === '') return 'null';
+  if (item.type === 'boolean') return text;
+  if (item.type === 'date') return /^[1-9]\d{3}-\d{2}-\d{2}$/.test(text) ? JSON.stringify(text) : undefined;
   if (item.type === 'enum') return JSON.stringify(text);
   if (item.type === 'list') return JSON.stringify(text.split('\n').map(line => line.trim()).filter(Boolean));
   if (item.type !== 'number') return JSON.stringify(text.trim());
@@ -214,9 +223,10 @@ function typedValue(item, text) {
 }
 
 function saveEdit() {
-  const item = items[current], gold = typedValue(item, at('field').value);
+  const item = items[current], gold = typedValue(item, at('field'));
   if (gold === undefined) {
-    at('error').textContent = 'This is not a number. Type one such as 12.5, without its unit.';
+    at('error').textContent = item.type === 'date' ? 'This is not a date. Give its day, month and year.'
+                                                   : 'This is not a number. Type one such as 12.5, without its unit.';
     return;
   }
   at('editor').hidden = true;

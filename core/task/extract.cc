@@ -361,7 +361,7 @@ class ExtractTask : public WordedTask {
     RowAnswer out = read_value(converted(record, attribute, text), text, cut);
     if (attribute.type == ValueType::span) bind_span(record, cut, out);
     check_digits(record, attribute, job_.method.numbers == Numbers::copied, out);
-    if (job_.method.cut_values == CutValues::null) drop_cut_value(out);
+    if (job_.method.cut_values == CutValues::null || !has_sense_when_cut(attribute.type)) drop_cut_value(out);
     add_details(answer.logprob, text, out);
     if (job_.output.confidence) {
       out.confidence = confidence_of(out, answer, null_);

@@ -77,18 +77,30 @@ std::optional<TextPlace> find_folded(const Record& record, std::string_view text
   return std::nullopt;
 }
 
-constexpr std::string_view kDigits = "0123456789";
-
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// The end of the number in digits that begins at `at`: 1,200.5
-size_t number_end(std::string_view text, size_t at) {
-  while (at < text.size() && (is_digit(text[at]) || ((text[at] == '.' || text[at] == ',') &&
-                                                     at + 1 < text.size() && is_digit(text[at + 1]))))
-    ++at;
-  return at;
+/// How many bytes at `at` divide thousands: an apostrophe, or a space of any kind; 0: none.
+size_t thousands_bytes(std::string_view text, size_t at) {
+  text = text.substr(std::min(at, text.size()));
+  for (const std::string_view mark : {" ", "'", "\u2019"})
+    if (text.starts_with(mark)) return mark.size();
+  return special_space(text);
+}
+
+/// The end of the number in digits that begins at `at`: 1,200.5. With `groups`, 1 200,5 and 1'200.5 too.
+size_t number_end(std::string_view text, size_t at, bool groups) {
+  const auto digit = [&](size_t i) { return i < text.size() && is_digit(text[i]); };
+  const size_t begin = at;
+  while (true) {
+    while (digit(at) || (at < text.size() && (text[at] == '.' || text[at] == ',') && digit(at + 1))) ++at;
+    const size_t mark = groups ? thousands_bytes(text, at) : 0, next = at + mark;
+    const bool group = digit(next) && digit(next + 1) && digit(next + 2) && !digit(next + 3);
+    if (mark == 0 || !group || text.substr(begin, at - begin).find_first_of(".,") != std::string_view::npos)
+      return at;
+    at = next + 3;
+  }
 }
 
 /// Whether the digits are this number in some locale.
@@ -107,28 +119,93 @@ size_t minus_bytes(std::string_view text, size_t at) {
 
 constexpr size_t kIsoDate = 10;  // bytes
 
-bool is_date_part(char c) {
-  return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'z');
+/// A letter or a digit of a date; of letters beyond ASCII those of \u00E4 and \u00E9, both bytes.
+bool is_date_part(std::string_view text, size_t at) {
+  const char c = text[at];
+  return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'z') || c == '\xC3' ||
+         (at > 0 && text[at - 1] == '\xC3');
+}
+
+/// A text of the same length with plain spaces for all others.
+std::string with_plain_spaces(std::string_view text) {
+  std::string plain(text);
+  for (size_t at = plain.find_first_of("\xC2\xE2"); at != std::string::npos;
+       at = plain.find_first_of("\xC2\xE2", at + 1))
+    if (const size_t bytes = special_space(std::string_view(plain).substr(at)); bytes > 0)
+      plain.replace(at, bytes, bytes, ' ');
+  return plain;
+}
+
+/// What a search for a date takes for it.
+struct DateForms {
+  std::string_view iso;
+  std::string_view year = {};  ///< to be read behind the text, where the year stands elsewhere
+  bool any_locale = false;     ///< 03/04/2026 is both of its dates
+};
+
+/// Two digits of a year count as the year of the date.
+bool is_this_date(std::string_view text, const DateForms& date) {
+  const std::string_view iso = date.iso;
+  for (const auto dates : {Locale::Dates::unknown, Locale::Dates::day_first, Locale::Dates::month_first}) {
+    if (dates != Locale::Dates::unknown && !date.any_locale) break;
+    const Locale locale{.dates = dates};
+    const DateText read = read_date_text(text, locale);
+    if (read.value == iso) return true;
+    if (read.trouble != DateText::Trouble::unclear || text.size() < 2) continue;
+    const std::string_view year = text.substr(text.size() - 2);
+    if (year != iso.substr(2, 2)) continue;
+    const std::string whole = fmt::format("{}{}", text.substr(0, text.size() - 2), iso.substr(0, 4));
+    if (read_date_text(whole, locale).value == iso) return true;
+  }
+  return false;
 }
 
 /// The end of the date that begins at `at` and is `iso`; 0: there is none. "1st of March, 2026" has the most
 /// parts, five.
-size_t date_end(std::string_view text, size_t at, std::string_view iso) {
+size_t date_end(std::string_view text, size_t at, const DateForms& date) {
   constexpr int kMostParts = 5;
+  constexpr size_t kWidestGap = 6;  // a dot, a comma and a space of three bytes
   const auto part_end = [&](size_t from) {
     const bool digits = is_digit(text[from]);
-    while (from < text.size() && is_date_part(text[from]) && is_digit(text[from]) == digits) ++from;
+    while (from < text.size() && is_date_part(text, from) && is_digit(text[from]) == digits) ++from;
     return from;
   };
   size_t end = part_end(at);
   for (int parts = 1; parts < kMostParts; ++parts) {
     const size_t next = std::min(text.find_first_not_of(" .,-/", end), text.size());
-    if (next == text.size() || next - end > 3 || !is_date_part(text[next])) return 0;
+    if (next == text.size() || next - end > kWidestGap || !is_date_part(text, next)) return 0;
     end = part_end(next);
-    const bool whole = end == text.size() || !is_date_part(text[end]);
-    if (parts >= 2 && whole && read_date_text(text.substr(at, end - at)).value == iso) return end;
+    const bool time = end + 1 < text.size() && text[end] == 'T' && is_digit(text[end + 1]);
+    const bool whole = end == text.size() || !is_date_part(text, end) || time;
+    if (!whole || parts + (date.year.empty() ? 0 : 1) < 2) continue;
+    const std::string_view found = text.substr(at, end - at);
+    if (is_this_date(date.year.empty() ? std::string(found) : fmt::format("{} {}", found, date.year), date))
+      return end;
   }
   return 0;
+}
+
+std::optional<TextPlace> search_date(const Record& record, const DateForms& date) {
+  const std::string_view iso = date.iso;
+  const std::string compact = fmt::format("{}{}{}", iso.substr(0, 4), iso.substr(5, 2), iso.substr(8));
+  for (const ColumnText& column : columns_of(record)) {
+    const std::string text = with_plain_spaces(column.text);
+    const auto starts = [&](size_t at) {
+      return is_date_part(text, at) && (at == 0 || !is_date_part(text, at - 1));
+    };
+    for (size_t at = 0; at < text.size(); ++at) {
+      if (!starts(at)) continue;
+      size_t end = date_end(text, at, date);
+      // "on Sunday" before a date is none of it.
+      for (size_t later = at + 1; later < end; ++later)
+        if (starts(later) && date_end(text, later, date) == end) at = later;
+      if (end == 0 && text.compare(at, compact.size(), compact) == 0 &&
+          (at + compact.size() == text.size() || !is_digit(text[at + compact.size()])))
+        end = at + compact.size();
+      if (end > at) return TextPlace{column.begin + at, column.begin + end};
+    }
+  }
+  return std::nullopt;
 }
 
 RowSpan span_of(const Record& record, const TextPlace& place) {
@@ -178,10 +255,15 @@ std::optional<TextPlace> find_number(const Record& record, double number) {
     const std::string_view text = column.text;
     for (size_t at = 0; at < text.size(); ++at) {
       if (!is_digit(text[at])) continue;
-      const size_t begin = number < 0 ? at - minus_bytes(text, at) : at, end = number_end(text, at);
-      if (reads_as(text.substr(begin, end - begin), number))
-        return TextPlace{column.begin + begin, column.begin + end};
-      at = end;
+      size_t begin = number < 0 ? at - minus_bytes(text, at) : at;
+      const bool no_whole = at > 0 && (text[at - 1] == ',' || text[at - 1] == '.');  // ".5", "-,50"
+      if (begin == at && no_whole && (at == 1 || !is_digit(text[at - 2]))) --begin;
+      const size_t plain = number_end(text, at, false), grouped = number_end(text, at, true);
+      for (const size_t end : {grouped, plain})
+        if (reads_as(text.substr(begin, end - begin), number))
+          return TextPlace{column.begin + begin, column.begin + end};
+      // "12 128" may be two numbers; other marks than a space make one of them.
+      at = grouped == plain || text[plain] == ' ' ? plain : grouped;
     }
   }
   return std::nullopt;
@@ -189,15 +271,7 @@ std::optional<TextPlace> find_number(const Record& record, double number) {
 
 std::optional<TextPlace> find_date(const Record& record, std::string_view iso) {
   if (iso.size() != kIsoDate || read_date_text(iso).value != iso) return std::nullopt;
-  for (const ColumnText& column : columns_of(record)) {
-    const std::string_view text = column.text;
-    for (size_t at = 0; at < text.size(); ++at) {
-      if (!is_date_part(text[at]) || (at > 0 && is_date_part(text[at - 1]))) continue;
-      if (const size_t end = date_end(text, at, iso); end > at)
-        return TextPlace{column.begin + at, column.begin + end};
-    }
-  }
-  return std::nullopt;
+  return search_date(record, {.iso = iso});
 }
 
 namespace {
@@ -212,20 +286,12 @@ bool has_number(const Record& record, double number) {
                              [&](std::string_view word) { return find_text(record, word).has_value(); });
 }
 
-/// Whether the year, or its last two digits, and the day of "2026-03-01" are among the document's digits: the
-/// month may stand there by its name.
-bool has_date(const Record& record, std::string_view date) {
-  bool year = false, day = false;
-  const std::string_view text = record.document;
-  for (size_t at = text.find_first_of(kDigits); at != std::string_view::npos;) {
-    const size_t end = std::min(text.find_first_not_of(kDigits, at), text.size());
-    const std::string_view digits = text.substr(at, end - at);
-    year |= digits == date.substr(0, 4) || digits == date.substr(2, 2);
-    day |= digits == date.substr(8) || (date[8] == '0' && digits == date.substr(9)) ||
-           digits == fmt::format("{}{}{}", date.substr(0, 4), date.substr(5, 2), date.substr(8));
-    at = text.find_first_of(kDigits, end);
-  }
-  return year && day;
+/// Whether the document holds the date in some form, or its day and month in one place and its year in
+/// another.
+bool has_date(const Record& record, std::string_view iso) {
+  if (iso.size() != kIsoDate || search_date(record, {.iso = iso, .any_locale = true})) return true;
+  const std::string_view year = iso.substr(0, 4);
+  return find_text(record, year) && search_date(record, {.iso = iso, .year = year, .any_locale = true});
 }
 
 }  // namespace
@@ -234,7 +300,7 @@ void check_digits(const Record& record, const Attribute& attribute, bool copied,
   const auto stands = [&](const auto& held) {
     using Held = std::decay_t<decltype(held)>;
     if constexpr (std::is_same_v<Held, std::string>)
-      return attribute.type != ValueType::date || find_date(record, held) || has_date(record, held);
+      return attribute.type != ValueType::date || has_date(record, held);
     else if constexpr (std::is_arithmetic_v<Held> && !std::is_same_v<Held, bool>)
       return has_number(record, static_cast<double>(held));
     else

@@ -35,8 +35,8 @@ std::optional<TextPlace> find_date(const Record& record, std::string_view iso);
 /// a value that was `cut` at the length limit whole words are left.
 void bind_span(const Record& record, bool cut, RowAnswer& answer);
 
-/// Notes where the digits of a number or a date stand nowhere in the document, so that the model made it up
-/// or computed it; `copied`: such a value becomes null. Small numbers may stand there in words.
+/// Notes where a number or a date stands nowhere in the document in any form, so that the model made it up or
+/// computed it; `copied`: such a value becomes null. Small numbers may stand there in words.
 void check_digits(const Record& record, const Attribute& attribute, bool copied, RowAnswer& answer);
 
 /// Where the document holds each text of a value, or its number or date.

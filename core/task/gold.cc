@@ -7,6 +7,7 @@
 #include "core/base/random_stream.h"
 #include "core/task/find_text.h"
 #include "core/task/value.h"
+#include "core/text/json_reader.h"
 #include "core/text/spelling.h"
 
 namespace sheaf {
@@ -34,8 +35,29 @@ std::string literal(const json& value) {
 
 std::string list_literal(const json& gold) {
   std::string out = "[";
-  for (const json& part : gold) out += (out.size() > 1 ? ", " : "") + literal(gold_text(part));
+  for (const json& part : gold) out += (out.size() > 1 ? ", " : "") + literal(part);
   return out + "]";
+}
+
+/// The parts of a list as texts; a text is split as an answer of the model is.
+std::optional<json> list_gold(const Attribute& attribute, json gold) {
+  if (gold.is_string()) {
+    const auto& text = gold.get_ref<const std::string&>();
+    const json written = text.starts_with('[') ? read_json(text) : json();
+    if (written.is_array()) {
+      gold = written;
+    } else {
+      const RowAnswer read = read_text_value(attribute, text);
+      const auto* parts = std::get_if<std::vector<std::string>>(&read.value);
+      return parts ? std::optional<json>(*parts) : std::nullopt;
+    }
+  }
+  json texts = json::array();
+  for (const json& part : as_list(gold)) {
+    if (part.is_structured()) return std::nullopt;
+    if (!is_empty(part)) texts.push_back(gold_text(part));
+  }
+  return texts.empty() || is_absent(texts.front()) ? json() : texts;
 }
 
 /// Where the document holds the text on one line, without the blanks around it.
@@ -53,24 +75,42 @@ std::string gold_text(const json& gold) {
   return gold.is_string() ? gold.get<std::string>() : gold.dump();
 }
 
-std::optional<std::string> write_value(const Attribute& attribute, const json& gold) {
+std::optional<json> typed_gold(const Attribute& attribute, const json& gold) {
   if (gold.is_object()) return std::nullopt;
-  json list = as_list(gold);
-  if (attribute.type == ValueType::list)
-    list.erase(std::remove_if(list.begin(), list.end(), is_empty), list.end());
-  if (list.empty()) return "null";
-  const bool an_option =
-      list.front().is_string() &&
-      std::ranges::find(attribute.options, list.front().get<std::string>()) != attribute.options.end();
-  if (is_absent(list.front()) && !an_option) return "null";
-  if (attribute.type == ValueType::list) return list_literal(list);
-  const std::string text = gold_text(list.front());
-  if (attribute.type == ValueType::text || attribute.type == ValueType::span) return literal(text);
+  const bool an_option = gold.is_string() && std::ranges::find(attribute.options, gold.get<std::string>()) !=
+                                                 attribute.options.end();
+  if (is_absent(gold) && !an_option) return json();
+  if (attribute.type == ValueType::list) return list_gold(attribute, gold);
+  if (gold.is_array()) return std::nullopt;
+  const std::string text = gold_text(gold);
+  if (attribute.type == ValueType::text || attribute.type == ValueType::span) return text;
   Attribute as_gold = attribute;
-  if (list.front().is_number()) as_gold.locale.decimal = Locale::Decimal::point;  // JSON's own
+  if (gold.is_number()) as_gold.locale.decimal = Locale::Decimal::point;  // JSON's own
   const RowAnswer read = read_text_value(as_gold, text);
   if (std::holds_alternative<std::nullptr_t>(read.value)) return std::nullopt;
-  return std::visit([](const auto& value) { return literal(json(value)); }, read.value);
+  return std::visit([](const auto& value) { return json(value); }, read.value);
+}
+
+std::optional<std::string> write_value(const Attribute& attribute, const json& gold) {
+  const bool accepted = gold.is_array() && attribute.type != ValueType::list;
+  if (accepted && gold.empty()) return "null";
+  const auto value = typed_gold(attribute, accepted ? gold.front() : gold);
+  if (!value) return std::nullopt;
+  return value->is_array() ? list_literal(*value) : literal(*value);
+}
+
+void UnreadableGold::add(const Attribute& attribute, const json& gold) {
+  if (++count_ > 1) return;
+  const std::string text = gold_text(gold.is_array() && !gold.empty() ? gold.front() : gold);
+  first_ = fmt::format("\"{}\" of \"{}\"", shorten_text(text, kLongestShown),
+                       shorten_text(attribute.name, kLongestShown));
+}
+
+std::string UnreadableGold::notice(const std::string& path, std::string_view fate) const {
+  if (count_ == 0) return {};
+  return fmt::format("{}: {} that the type of {} attribute does not hold, {}: {}{}", path,
+                     counted(count_, "gold value"), count_ == 1 ? "its" : "their", fate, first_,
+                     count_ > 1 ? ", \u2026" : "");
 }
 
 int64_t bind_gold(const Category& category, const Record& record, json& gold) {

@@ -13,10 +13,29 @@ namespace sheaf {
 /// A text as it is; anything else as JSON.
 std::string gold_text(const nlohmann::json& gold);
 
+/// One right value as a row of the attribute's type holds it: "10.50" as 10.5, "4 March 2026" as
+/// "2026-03-04", "yes" as true, "red, blue" or "[\"red\", \"blue\"]" as a list. Null where `gold` says that
+/// there is none: null, empty text, "n/a". Nothing where the type does not hold the value.
+std::optional<nlohmann::json> typed_gold(const Attribute& attribute, const nlohmann::json& gold);
+
 /// A gold value as the model should write it, a JSON literal of the attribute's type. `gold`: a value, null,
-/// or a list: of the parts of a list attribute, else of accepted values, of which the first counts; "n/a"
-/// and empty text are null. Nothing where the attribute's type does not hold the value.
+/// or a list: of the parts of a list attribute, else of accepted values, of which the first counts. Nothing
+/// where the attribute's type does not hold the value (typed_gold).
 std::optional<std::string> write_value(const Attribute& attribute, const nlohmann::json& gold);
+
+/// Gold values that the type of their attribute does not hold.
+class UnreadableGold {
+ public:
+  void add(const Attribute& attribute, const nlohmann::json& gold);
+  int64_t count() const { return count_; }
+  /// "2 gold values that …, such as "soon" of "Date" (a date)"; empty where there are none. `fate`: what
+  /// becomes of them.
+  std::string notice(const std::string& path, std::string_view fate) const;
+
+ private:
+  int64_t count_ = 0;
+  std::string first_;  ///< as it is shown
+};
 
 /// Makes the values of spans those that decoding can copy: as the document writes them. One that it does not
 /// hold is erased from `gold`, {attribute: value or list}. Returns how many were.

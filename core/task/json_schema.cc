@@ -101,7 +101,7 @@ class SchemaReader {
       mistakes.resize(kMostMistakes);
       mistakes.push_back(fmt::format("and {} more", more));
     }
-    if (!mistakes.empty()) refuse("{}", fmt::join(mistakes, "\n  "));
+    if (!mistakes.empty()) refuse("{}", fmt::join(mistakes, "; "));
     return attributes;
   }
 
@@ -311,6 +311,8 @@ class SchemaReader {
                shorten_text(format, 60), fmt::join(format_names(), ", "));
       attribute.type = ValueType::pattern;
       attribute.pattern = std::make_shared<const Pattern>(known->second);
+      if (format == "time") attribute.moment = Attribute::Moment::time;
+      if (format == "date-time") attribute.moment = Attribute::Moment::date_time;
     }
     if (pattern.empty()) return;
     attribute.type = ValueType::pattern;

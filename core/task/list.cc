@@ -126,6 +126,7 @@ class ListTask : public WordedTask {
     if (!found) return line;
     if (!asks_) {
       const Attribute& attribute = category_of(record).attributes[index];
+      if (is_cut(line) && !has_sense_when_cut(attribute.type)) return {nullptr, line.note};
       RowAnswer value = read_text_value(attribute, *found);
       if (attribute.type == ValueType::span) bind_span(record, cut, value);
       check_digits(record, attribute, job_.method.numbers == Numbers::copied, value);

@@ -32,12 +32,16 @@ struct ValueLimits {
 
 /// One attribute to extract.
 struct Attribute {
+  /// What a text that matches the pattern must be besides: no 25:00, no 30 February.
+  enum class Moment : uint8_t { any, time, date_time };
+
   std::string name;
   std::string description;  ///< shown to the model; may be empty
   ValueType type = ValueType::text;
   std::vector<std::string> options = {};  ///< the allowed values of an enumeration or a boolean
   std::string unit = {};                  ///< of a number: parsed away, and no other is accepted
   std::shared_ptr<const Pattern> pattern = {};
+  Moment moment = Moment::any;
   Locale locale = {};  ///< of a number or a date: how it is written
   ValueLimits limits = {};
   bool nullable = true;  ///< of an AnswerObject: null is a value too. What is extracted may always be null

@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kCut = "cut at the length limit";
-constexpr const char* kCutBefore = "the answer was cut at the length limit before it";
+constexpr const char* kCutBefore = "the answer was cut at the length limit before this value";
 
 std::string_view trim(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t\r\n");
@@ -177,9 +177,10 @@ RowAnswer read_integer(const Attribute& attribute, const Literal& literal) {
 }
 
 RowAnswer read_boolean(std::string_view text) {
-  for (const std::string_view word : {"true", "yes"})
+  for (const std::string_view word :
+       {"true", "yes", "ja", "oui", "sí", "SÍ", "si", "sì", "sim", "wahr", "vrai"})
     if (same_letters(text, word)) return {true};
-  for (const std::string_view word : {"false", "no"})
+  for (const std::string_view word : {"false", "no", "nein", "non", "nee", "não", "falsch", "faux"})
     if (same_letters(text, word)) return {false};
   return {nullptr, "neither true nor false: " + in_quotes(text)};
 }
@@ -192,9 +193,37 @@ RowAnswer read_date(const Attribute& attribute, std::string_view text) {
               in_quotes(text)};
 }
 
+/// Whether clocks show it: "23:59", "23:59:59", and what stands after it as an offset: "Z", "+02:00".
+bool is_on_the_clock(std::string_view text) {
+  constexpr int kMost[] = {23, 59, 59};
+  for (int part = 0; text.size() >= 2; ++part) {
+    if (part == 3 || (text[0] - '0') * 10 + (text[1] - '0') > kMost[part]) return false;
+    text.remove_prefix(2);
+    if (text.empty() || text[0] == 'Z') return true;
+    if (text[0] != ':') part = -1;  // the offset
+    text.remove_prefix(1);
+  }
+  return true;
+}
+
+/// What is wrong with a text that has the form of a time; empty: nothing.
+std::string_view wrong_moment(Attribute::Moment moment, std::string_view text) {
+  constexpr size_t kDate = 10;  // 2026-03-01
+  if (moment == Attribute::Moment::any) return {};
+  if (moment == Attribute::Moment::date_time) {
+    if (text.size() <= kDate || read_date_text(text.substr(0, kDate)).value != text.substr(0, kDate))
+      return "not a day of the calendar";
+    text.remove_prefix(kDate + 1);
+  }
+  return is_on_the_clock(text) ? "" : "not a time of day";
+}
+
 RowAnswer read_pattern(const Attribute& attribute, std::string_view text) {
-  if (attribute.pattern && attribute.pattern->matches(text)) return {std::string(text)};
-  return {nullptr, "does not match the pattern: " + in_quotes(text)};
+  if (!attribute.pattern || !attribute.pattern->matches(text))
+    return {nullptr, "does not match the pattern: " + in_quotes(text)};
+  if (const std::string_view wrong = wrong_moment(attribute.moment, text); !wrong.empty())
+    return {nullptr, fmt::format("{}: {}", wrong, in_quotes(text))};
+  return {std::string(text)};
 }
 
 /// The option that was written: to the letter, or the only one that differs in capital letters.
@@ -415,7 +444,7 @@ RowAnswer read_member(const Attribute& attribute, const WrittenObject& object, b
   if (!found)
     return {nullptr, object.whole ? "the model left it out"
                      : cut        ? kCutBefore
-                                  : "the answer cannot be read up to it"};
+                                  : "the answer cannot be read as far as this value"};
   // What is in an object is JSON already.
   return value_of(attribute, *read_literal(*found));
 }
@@ -438,6 +467,10 @@ bool is_cut(const RowAnswer& answer) {
 
 void drop_cut_value(RowAnswer& answer) {
   if (is_cut(answer)) answer.value = nullptr;
+}
+
+bool has_sense_when_cut(ValueType type) {
+  return type != ValueType::number && type != ValueType::integer && type != ValueType::date;
 }
 
 RowAnswer no_answer() {

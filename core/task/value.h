@@ -53,6 +53,9 @@ bool is_cut(const RowAnswer& answer);
 /// Makes the value of such an answer null.
 void drop_cut_value(RowAnswer& answer);
 
+/// Whether what is left of a cut value says something true: a part of a number or a date does not.
+bool has_sense_when_cut(ValueType type);
+
 /// Where the model was asked and gave no answer.
 RowAnswer no_answer();
 

@@ -23,8 +23,47 @@ constexpr Fraction kFractions[] = {{0xBD, 1.0 / 2},   {0xBC, 1.0 / 4},   {0xBE, 
                                    {0x215D, 5.0 / 8}, {0x215E, 7.0 / 8}};
 
 using Multiplier = std::pair<std::u32string_view, double>;
-constexpr Multiplier kMultipliers[] = {{U"dozen", 12},    {U"hundred", 1e2}, {U"thousand", 1e3},
-                                       {U"million", 1e6}, {U"billion", 1e9}, {U"trillion", 1e12}};
+/// English, German, French, Spanish, Italian, Dutch and Portuguese, without the s of a plural.
+constexpr Multiplier kMultipliers[] = {
+    {U"dozen", 12},       {U"dutzend", 12},      {U"douzaine", 12},     {U"docena", 12},
+    {U"dozzina", 12},     {U"dozzine", 12},      {U"dozijn", 12},       {U"d\u00FAzia", 12},
+    {U"hundred", 1e2},    {U"hundert", 1e2},     {U"honderd", 1e2},     {U"thousand", 1e3},
+    {U"tausend", 1e3},    {U"tsd", 1e3},         {U"teur", 1e3},        {U"keur", 1e3},
+    {U"mille", 1e3},      {U"mila", 1e3},        {U"duizend", 1e3},     {U"million", 1e6},
+    {U"millionen", 1e6},  {U"mio", 1e6},         {U"meur", 1e6},        {U"mill\u00F3n", 1e6},
+    {U"millone", 1e6},    {U"milione", 1e6},     {U"milioni", 1e6},     {U"miljoen", 1e6},
+    {U"mln", 1e6},        {U"milh\u00E3o", 1e6}, {U"milh\u00F5e", 1e6}, {U"milliarde", 1e9},
+    {U"milliarden", 1e9}, {U"mrd", 1e9},         {U"milliard", 1e9},    {U"millardo", 1e9},
+    {U"miliardo", 1e9},   {U"miliardi", 1e9},    {U"miljard", 1e9},     {U"mld", 1e9},
+    {U"bn", 1e9},         {U"billionen", 1e12},  {U"billone", 1e12},    {U"bill\u00F3n", 1e12},
+    {U"bilioni", 1e12},   {U"biljoen", 1e12}};
+/// Words that mean this in English only; elsewhere they mean more, or another number.
+constexpr Multiplier kEnglishMultipliers[] = {{U"billion", 1e9}, {U"trillion", 1e12}};
+/// What may stand before the sign of a currency: "2 M\u20AC".
+constexpr Multiplier kMoneyMultipliers[] = {{U"k", 1e3}, {U"t", 1e3}, {U"m", 1e6}, {U"md", 1e9}};
+
+/// Words before a number that make it a bound, as < and > do.
+constexpr std::u32string_view kBounds[] = {
+    U"under",        U"over",        U"above",        U"below",      U"more than",
+    U"less than",    U"fewer than",  U"up to",        U"at least",   U"at most",
+    U"greater than", U"larger than", U"smaller than", U"mindestens", U"h\u00F6chstens",
+    U"\u00FCber",    U"unter",       U"bis zu",       U"mehr als",   U"weniger als",
+    U"plus de",      U"moins de",    U"au moins",     U"au plus",    U"jusqu'\u00E0",
+    U"m\u00E1s de",  U"menos de",    U"hasta",        U"al menos",   U"como m\u00E1ximo",
+    U"almeno",       U"pi\u00F9 di", U"meno di",      U"fino a",     U"minstens",
+    U"hoogstens",    U"meer dan",    U"minder dan",   U"tot",        U"mais de",
+    U"at\u00E9",     U"pelo menos"};
+
+/// Units that mean the same.
+constexpr std::u32string_view kSameUnits[][8] = {
+    {U"eur", U"\u20AC", U"euro"},
+    {U"usd", U"$", U"us$", U"us dollar", U"dollar"},
+    {U"gbp", U"\u00A3", U"pound sterling"},  // a pound alone may be one of weight
+    {U"jpy", U"\u00A5", U"yen"},
+    {U"chf", U"fr", U"sfr", U"franken", U"swiss franc"},
+    {U"m\u00B2", U"m2", U"m^2", U"qm", U"sqm", U"sq m", U"quadratmeter", U"square metre"},
+    {U"m\u00B2", U"square meter", U"m\u00E8tre carr\u00E9", U"mq"},
+    {U"m\u00B3", U"m3", U"m^3", U"cbm", U"kubikmeter", U"cubic metre", U"cubic meter"}};
 
 /// Signs that mean the same as one that is read.
 constexpr std::pair<uint32_t, uint32_t> kSameSigns[] = {
@@ -59,7 +98,28 @@ bool is_space(uint32_t point) {
 }
 
 uint32_t lower(uint32_t point) {
-  return point >= 'A' && point <= 'Z' ? point + 32 : point;
+  const bool capital = (point >= 'A' && point <= 'Z') || (point >= 0xC0 && point <= 0xDE && point != 0xD7);
+  return capital ? point + 32 : point;
+}
+
+std::u32string lower_text(std::u32string_view text) {
+  std::u32string small;
+  for (const uint32_t point : text) small += lower(point);
+  return small;
+}
+
+/// The unit in small letters, and those that mean the same: "m2" and "qm" for "m\u00B2".
+std::vector<std::u32string> unit_spellings(std::u32string_view unit) {
+  std::vector<std::u32string> spellings = {lower_text(unit)};
+  if (spellings[0].empty()) return {};
+  for (const auto& same : kSameUnits)
+    if (std::ranges::find(same, spellings[0]) != std::end(same))
+      for (const std::u32string_view other : same)
+        if (!other.empty()) spellings.emplace_back(other);
+  for (const auto& [raised, plain] : {std::pair(U'\u00B2', U'2'), std::pair(U'\u00B3', U'3')})
+    if (const size_t at = spellings[0].find(raised); at != std::u32string::npos)
+      spellings.push_back(std::u32string(spellings[0]).replace(at, 1, 1, plain));
+  return spellings;
 }
 
 bool is_currency(uint32_t point) {
@@ -90,8 +150,9 @@ class NumberReader {
     while (!text_.empty() && is_space(text_.back())) text_.pop_back();
   }
 
-  NumberText read(std::u32string_view unit) {
+  NumberText read(std::u32string_view wanted) {
     using Trouble = NumberText::Trouble;
+    const std::vector<std::u32string> unit = unit_spellings(wanted);
     find_all();
     std::vector<const Found*> taken;
     const auto take = [&](auto counts) {
@@ -128,7 +189,12 @@ class NumberReader {
   uint32_t before(size_t i, size_t back = 1) const { return i >= back ? text_[i - back] : 0; }
   bool starts_number(size_t i) const {
     return is_digit(at(i)) || fraction_at(at(i)) != nullptr ||
-           (at(i) == '.' && is_digit(at(i + 1)) && !is_letter(before(i)) && !is_digit(before(i)));
+           (at(i) == '.' && is_digit(at(i + 1)) && !is_letter(before(i)) && !is_digit(before(i))) ||
+           is_price_without_whole(i);
+  }
+  /// At the comma of "-,50": half of a whole one, of which the dash says that there is none.
+  bool is_price_without_whole(size_t i) const {
+    return at(i) == ',' && is_digit(at(i + 1)) && (i == 0 || (before(i) == '-' && !is_digit(before(i, 2))));
   }
 
   void find_all() {
@@ -170,6 +236,11 @@ class NumberReader {
     while (i > 0 && is_space(text_[i - 1])) --i;
     const uint32_t mark = before(i);
     if (mark == '<' || mark == '>' || mark == 0x2264 || mark == 0x2265 || mark == 0xB1) return 0;
+    if (is_bound_before(i)) return 0;
+    if (is_price_without_whole(begin)) {
+      if (begin > 0) --begin;
+      return 1;
+    }
     i = begin;
     if (is_currency(before(i))) --i;
     // Behind blanks a sign belongs to the number only where the text starts with it.
@@ -181,6 +252,19 @@ class NumberReader {
     if (sign > 1 && !is_space(outside) && outside != '(' && outside != '=' && outside != ':') return 1;
     begin = sign - 1;
     return -1;
+  }
+
+  /// Whether words such as "up to" end at `end`, spaces and the sign of a currency apart.
+  bool is_bound_before(size_t end) const {
+    while (end > 0 && (is_space(text_[end - 1]) || is_currency(text_[end - 1]))) --end;
+    return std::ranges::any_of(kBounds, [&](std::u32string_view words) {
+      if (end < words.size() || is_letter(before(end - words.size()))) return false;
+      for (size_t i = 0; i < words.size(); ++i) {
+        const uint32_t there = text_[end - words.size() + i];
+        if (words[i] == ' ' ? !is_space(there) : lower(there) != words[i]) return false;
+      }
+      return true;
+    });
   }
 
   /// The number that starts at `i`, which moves behind it; nothing where it is not clear.
@@ -211,7 +295,16 @@ class NumberReader {
     }
     if (const auto power = power_at(i)) value = std::pow(value, *power);
     value *= ten_to_a_power(i);
+    skip_empty_cents(i);
     return multiplied(value, i);
+  }
+
+  /// "5,-" and "5.--": a price without cents.
+  void skip_empty_cents(size_t& i) const {
+    if ((at(i) != ',' && at(i) != '.') || (at(i + 1) != '-' && at(i + 1) != 0x2014)) return;
+    size_t next = i + 1;
+    while (at(next) == '-' || at(next) == 0x2014) ++next;
+    if (!is_letter_or_digit(at(next))) i = next;
   }
 
   /// Digits with one decimal point, without the marks between thousands.
@@ -354,25 +447,43 @@ class NumberReader {
     return std::pow(10, *power);
   }
 
-  /// "2k", "1 million"; nothing for what may mean several things: "4K", "5M", "5+".
+  /// "2k", "1 million"; nothing for what may mean several things: "4K", "5M", "5+", "3 billion" where numbers
+  /// have a decimal comma.
   std::optional<double> multiplied(double value, size_t& i) const {
     if (at(i) == '+') return std::nullopt;
+    size_t word = i;
+    while (is_space(at(word))) ++word;
+    size_t end = word;
+    std::u32string name;
+    for (; is_letter(at(end)); ++end) name += static_cast<char32_t>(lower(at(end)));
+    const auto in = [&](const auto& table) {
+      const auto* known = std::ranges::find(table, name, &Multiplier::first);
+      return known == std::end(table) ? 0 : known->second;
+    };
+    if (is_currency(at(end)))
+      if (const double by = in(kMoneyMultipliers); by > 0) {
+        if (name == U"t" && decimal_ != Locale::Decimal::comma) return std::nullopt;
+        i = end;
+        return value * by;
+      }
     const uint32_t suffix = at(i);
     if (!is_letter(at(i + 1)) && (suffix == 'K' || suffix == 'M' || suffix == 'B')) return std::nullopt;
     if (suffix == 'k' && !is_letter(at(i + 1))) {
       ++i;
       return value * 1000;
     }
-    size_t word = i;
-    while (is_space(at(word))) ++word;
-    size_t end = word;
-    std::u32string name;
-    for (; is_letter(at(end)); ++end) name += static_cast<char32_t>(lower(at(end)));
-    if (name.ends_with(U's')) name.pop_back();
-    const auto* known = std::ranges::find(kMultipliers, name, &Multiplier::first);
-    if (known == std::end(kMultipliers)) return value;
-    i = end;
-    return value * known->second;
+    double by = in(kMultipliers);
+    if (by == 0 && name.ends_with(U's')) {
+      name.pop_back();
+      by = in(kMultipliers);
+    }
+    const bool comma = decimal_ == Locale::Decimal::comma;
+    if (by == 0 && comma && name == U"mil") by = 1e3;  // of an inch elsewhere
+    if (by == 0) by = in(kEnglishMultipliers);
+    if (by == 0) return value;
+    if (comma && in(kEnglishMultipliers) > 0) return std::nullopt;
+    i = at(end) == '.' ? end + 1 : end;
+    return value * by;
   }
 
   static bool is_letter_or_digit(uint32_t point) { return is_letter(point) || is_digit(point); }
@@ -384,7 +495,11 @@ class NumberReader {
     return !is_currency(before(one.begin)) && !is_currency(at(one.begin));
   }
 
-  bool has_unit(const Found& one, std::u32string_view unit) const {
+  bool has_unit(const Found& one, const std::vector<std::u32string>& spellings) const {
+    return std::ranges::any_of(spellings, [&](const std::u32string& unit) { return is_in(one, unit); });
+  }
+
+  bool is_in(const Found& one, std::u32string_view unit) const {
     if (is_currency(unit[0]) && unit.size() == 1)
       for (const size_t i : {one.begin, one.begin - 1})
         if (at(i) == unit[0]) return true;
@@ -394,7 +509,7 @@ class NumberReader {
       if (at(i) == '.' && unit[u] != '.') ++i;
       if (unit[u] == ' ' && !is_space(at(i)))
         --i;
-      else if (unit[u] != ' ' && lower(at(i)) != lower(unit[u]))
+      else if (unit[u] != ' ' && lower(at(i)) != unit[u])
         return false;
     }
     if (is_letter(unit.back()) && lower(at(i)) == 's') ++i;

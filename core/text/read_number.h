@@ -15,10 +15,12 @@ struct NumberText {
 };
 
 /// Reads the one number of a text where it is certain which: "12 oz" is 12, "−5 °C" -5, "1,200.5" and "1
-/// 200,5" 1200.5, "1½" and "1 1/2 cups" 1.5, "2.5 million" 2500000. Unclear: "12:30", "0x1F", ">5", "1.2.3".
-/// Whether "1.200" and "1,200" have thousands, and whether "1,5" is a number, the locale says; without one
-/// they are unclear. With a `unit`, the number has this unit or none; if exactly one of several has this
-/// unit, it is used. Numbers that are part of a word ("SPF30") count only where no other stands in the text.
+/// 200,5" 1200.5, "1½" and "1 1/2 cups" 1.5, "2.5 million" and "2,5 Mio." 2500000, "-,50" 0.5. Unclear:
+/// "12:30", "0x1F", ">5", "up to 5", "1.2.3", and "3 billion" where a comma is decimal. Whether "1.200" and
+/// "1,200" have thousands, and whether "1,5" is a number, the locale says; without one they are unclear. With
+/// a `unit`, the number has this unit ("EUR" is also "€" and "Euro", "m²" also "m2" and "qm") or none; if
+/// exactly one of several has this unit, it is used. Numbers that are part of a word ("SPF30") count only
+/// where no other stands in the text.
 NumberText read_number_text(std::string_view text, std::string_view unit = {}, const Locale& locale = {});
 
 /// Every number of a text that is certain in some locale, with what multiplies it: fractions, "million".

@@ -45,11 +45,15 @@ std::string nearest_spelling(std::string_view word, std::span<const std::string>
   for (const std::string& candidate : candidates) {
     if (candidate.empty() || candidate.size() > kLongestWord) continue;
     const size_t least = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());
-    if (least >= best_distance) continue;
+    if (least > best_distance) continue;
     cells += word.size() * candidate.size();
     if (cells > kMostCells) break;
     const size_t distance = edit_distance(lowered, small_letters(candidate));
-    if (distance < best_distance && distance < candidate.size()) {
+    // Of two that are as near, people mean the one that begins alike.
+    const bool begins = small_letter(candidate[0]) == lowered[0];
+    const bool nearer = distance < best_distance || (best && distance == best_distance && begins &&
+                                                     small_letter((*best)[0]) != lowered[0]);
+    if (nearer && distance < candidate.size()) {
       best_distance = distance;
       best = &candidate;
     }

@@ -22,6 +22,11 @@ std::string shown_part(const ordered_json& value) {
   return shorten_text(value.dump(-1, ' ', false, ordered_json::error_handler_t::replace), 60);
 }
 
+/// A limit of 0 means all.
+std::string setting_text(std::string_view key, const ordered_json& value) {
+  return key.ends_with("input.limit") && value == 0 ? "0 (all)" : shown_part(value);
+}
+
 /// An ordered object looks through all its keys for one; a corpus may have a hundred thousand.
 Members members_of(const ordered_json& object) {
   Members members;
@@ -29,11 +34,17 @@ Members members_of(const ordered_json& object) {
   return members;
 }
 
+/// How to tell of a value, of one that only the first has, and of one that only the second has.
+struct ChangeWords {
+  fmt::format_string<const std::string&, std::string, std::string> other;
+  const char *removed, *added;
+};
+
 void add_changes(const std::string& key, const ordered_json& before, const ordered_json& now,
-                 std::vector<std::string>& changes) {
+                 const ChangeWords& words, std::vector<std::string>& changes) {
   if (!before.is_object() || !now.is_object()) {
     if (before != now)
-      changes.push_back(fmt::format("{} was {} and is now {}", key, shown_part(before), shown_part(now)));
+      changes.push_back(fmt::format(words.other, key, setting_text(key, before), setting_text(key, now)));
     return;
   }
   const std::string prefix = key.empty() ? "" : key + ".";
@@ -41,12 +52,12 @@ void add_changes(const std::string& key, const ordered_json& before, const order
   for (const auto& [name, value] : before.items()) {
     const auto other = fresh.find(name);
     if (other == fresh.end())
-      changes.push_back(prefix + name + " was removed");
+      changes.push_back(prefix + name + words.removed);
     else
-      add_changes(prefix + name, value, *other->second, changes);
+      add_changes(prefix + name, value, *other->second, words, changes);
   }
   for (const auto& [name, value] : now.items())
-    if (!old.contains(name)) changes.push_back(prefix + name + " was added");
+    if (!old.contains(name)) changes.push_back(prefix + name + words.added);
 }
 
 Texts shortened_list(Texts texts, size_t most, std::string_view noun) {
@@ -145,8 +156,16 @@ std::string shard_text(const ordered_json& shard) {
 
 std::vector<std::string> list_changes(const ordered_json& before, const ordered_json& now) {
   std::vector<std::string> changes;
-  add_changes("", before, now, changes);
+  add_changes("", before, now, {"{} was {} and is now {}", " was removed", " was added"}, changes);
   return changes;
+}
+
+std::vector<std::string> list_differences(const ordered_json& first, const ordered_json& other) {
+  std::vector<std::string> differences;
+  add_changes("", first, other,
+              {"{} is {} in the first and {} in the other", " is only in the first", " is only in the other"},
+              differences);
+  return differences;
 }
 
 std::string describe_changes(const ordered_json& before, const ordered_json& now) {

@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/text/printable.h"
+#include "core/text/utf8.h"
 #include "io/base/descriptor.h"
 
 namespace sheaf {
@@ -77,12 +78,10 @@ MappedFile::~MappedFile() {
 
 std::string shown(std::string_view name) {
   constexpr size_t longest = 120;
-  std::string out = "\"";
-  for (const char c : name.substr(0, longest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += byte < 0x20 || byte >= 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
-  }
-  return out + (name.size() > longest ? "…\"" : "\"");
+  // Of a character that does not fit nothing is shown.
+  size_t fit = std::min(name.size(), longest);
+  while (fit > 0 && fit < name.size() && inside_character(name[fit])) --fit;
+  return fmt::format("\"{}{}\"", printable_line(name.substr(0, fit)), fit < name.size() ? "…" : "");
 }
 
 }  // namespace sheaf

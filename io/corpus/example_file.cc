@@ -76,11 +76,16 @@ class ExampleReader {
     if (known_ == 0)
       refuse("{}: task.examples: no record has a category of {}: found \"{}\", but the schema has {}", path,
              job_.task.schema, unknown_category_, some_names(schema_.categories));
+    const std::string why = unknown_.notice(path).empty() ? unreadable() : unknown_.notice(path);
     refuse("{}: task.examples: no record gives an attribute of its category in {} a value{}{}", path,
-           job_.task.schema, unknown_.notice(path).empty() ? "" : "; ", unknown_.notice(path));
+           job_.task.schema, why.empty() ? "" : "; ", why);
   }
 
   std::string unknown_names() const { return unknown_.notice(job_.task.examples.path); }
+
+  std::string unreadable() const {
+    return unreadable_.notice(job_.task.examples.path, "left out of the examples");
+  }
 
   /// What to tell the user of examples whose id the corpus lacks; empty where there are none.
   std::string unmatched() const {
@@ -195,7 +200,9 @@ class ExampleReader {
     bool known = false;
     for (const Attribute& attribute : category.attributes) {
       const auto value = gold.find(attribute.name);
-      known = known || (value != gold.end() && write_value(attribute, *value));
+      const bool readable = value != gold.end() && write_value(attribute, *value);
+      if (!readable && given.contains(attribute.name)) unreadable_.add(attribute, given[attribute.name]);
+      known = known || readable;
       if (!given.contains(attribute.name) && job_.task.examples.unmentioned_absent &&
           !wrong.contains(attribute.name))
         gold[attribute.name] = json::array();
@@ -208,6 +215,7 @@ class ExampleReader {
   RecordMapper own_, usual_;
   ExampleChoice choice_;
   UnknownNames unknown_;
+  UnreadableGold unreadable_;
   int64_t known_ = 0;                          ///< records whose category the schema has
   std::string unknown_category_;               ///< the first one
   std::map<std::string, DatasetRow> waiting_;  ///< by id: rows without a document
@@ -234,7 +242,7 @@ Examples read_examples(const Job& job, const Schema& schema, int32_t positions,
   ExampleReader reader(job, schema);
   Examples examples = reader.read();
   examples.positions = positions;
-  for (std::string& notice : std::vector{reader.unknown_names(), reader.unmatched(),
+  for (std::string& notice : std::vector{reader.unknown_names(), reader.unreadable(), reader.unmatched(),
                                          missing_examples(job.task.examples.path, schema, examples)})
     if (!notice.empty()) notices.push_back(std::move(notice));
   return examples;

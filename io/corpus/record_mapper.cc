@@ -18,7 +18,8 @@ constexpr size_t kMostOptions = 1'000;
 
 std::vector<std::string> options_of(const json& value, std::string_view what) {
   if (value.is_null()) return {};
-  if (!value.is_array()) reject("{} is {}, not a list", what, kind_of(value));
+  if (!value.is_array())
+    reject("{} is {}, not a list; write a JSON list, such as [\"yes\", \"no\"]", what, kind_of(value));
   if (value.size() > kMostOptions)
     reject("{} has {} entries; at most {} are allowed", what, value.size(), kMostOptions);
   std::vector<std::string> options;
@@ -36,11 +37,13 @@ Question question_of(const json& value) {
     if (text == value.end()) reject("a question has no \"question\"");
     question.text = text_of(*text, "a question");
     if (id != value.end() && !id->is_null()) question.id = id_of(*id, "the id of a question");
-    if (options != value.end()) question.options = options_of(*options, "the options of a question");
+    if (options != value.end()) question.options = options_of(*options, "\"options\" of a question");
   } else {
     question.text = text_of(value, "a question");
   }
-  if (blank(question.text)) reject("a question is empty");
+  if (blank(question.text))
+    reject("{} is empty",
+           question.id.is_null() ? "a question" : fmt::format("question {}", question.id.dump()));
   return question;
 }
 
@@ -294,6 +297,7 @@ std::string text_of(const json& value, std::string_view what) {
   if (value.is_number_float() && !std::isfinite(value.get<double>()))
     reject("{} is not a finite number", what);
   if (value.is_number()) return value.dump();
+  if (value.is_null()) reject("{} is empty", what);
   if (!value.is_string()) reject("{} is {}, not text", what, kind_of(value));
   const auto& text = value.get_ref<const std::string&>();
   if (const size_t good = valid_prefix(text); good < text.size())
@@ -329,6 +333,7 @@ bool blank(const std::string& text) {
 
 json id_of(const json& value, std::string_view what) {
   if (value.is_string()) return text_of(value, what);
+  if (value.is_null()) reject("{} is empty", what);
   if (!value.is_number()) reject("{} is {}, not text or a number", what, kind_of(value));
   if (value.is_number_float() && !std::isfinite(value.get<double>()))
     reject("{} is not a finite number", what);
@@ -339,7 +344,9 @@ json id_of(const json& value, std::string_view what) {
 
 const json& list_cell(const json& cells, std::string_view column, std::string_view things, size_t most) {
   const json& list = cell(cells, column);
-  if (!list.is_array()) reject("column \"{}\" is {}, not a list of {}", column, kind_of(list), things);
+  if (!list.is_array())
+    reject("column \"{}\" is {}, not a list of {}{}", column, kind_of(list), things,
+           list.is_string() ? "; write a JSON list" : "");
   if (list.empty()) reject("the record has no {}", things);
   if (list.size() > most) reject("the record has {} {}; at most {} are allowed", list.size(), things, most);
   return list;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/text/utf8.h"
 #include "io/base/csv_reader.h"
 #include "io/base/globs.h"
 #include "io/base/paths.h"
@@ -109,6 +110,9 @@ GoldAnswer answer_of(const ordered_json& question) {
     const auto index = static_cast<size_t>(gold.references[0][0] - 'A');
     const ordered_json& options = question["options"];
     if (index < options.size() && options[index].is_string()) gold.option = options[index].get<std::string>();
+    // The text "B" of option A would be taken for option B.
+    const char letter = gold.option.size() == 1 ? small_letter(gold.option[0]) : '\0';
+    if (letter >= 'a' && static_cast<size_t>(letter - 'a') < options.size()) gold.option.clear();
   }
   const auto cannot = std::count(gold.references.begin(), gold.references.end(), "CANNOTANSWER");
   gold.answerable = static_cast<size_t>(cannot) * 2 < gold.references.size();
@@ -162,9 +166,13 @@ json gold_values(const ordered_json& row) {
   json targets = unpacked(field(row, "gold"));
   if (!targets.is_object()) reject("\"gold\" is not an object");
   for (auto& [attribute, values] : targets.items()) {
+    const bool text = values.is_string();
     if (!values.is_array()) values = json::array({values});
     for (json& value : values) check_value(attribute, value);
-    if (values.size() == 1 && values.front().is_null()) values.clear();
+    if (values.size() == 1 && values.front().is_null())
+      values.clear();
+    else if (text)
+      values = json(values.front());
   }
   return targets;
 }

@@ -13,7 +13,8 @@ struct GoldAnswer {
   /// What a metric needs beyond the texts, else null.
   /// drop: {"answers": [{number, date, spans}, …]}, the answer first, then the validated ones.
   /// quac: {"dialog", "yesno", "followup"}. race: {"level": "middle" or "high"}.
-  /// extract: {"category", "gold": {attribute: [values]}}; a value "n/a" says that the text does not hold it.
+  /// extract: {"category", "gold": {attribute: [values] or a text}}; a value "n/a" says that the text does
+  /// not hold it.
   ///   "wrong", {attribute: [values]}: values known to be wrong where the right one is not known.
   nlohmann::json extra;
   std::string option = {};  ///< multiple choice: the text of the right option, where the dataset has it
@@ -33,7 +34,7 @@ std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::s
                                          std::string_view forms);
 
 /// What the row of an extract corpus says is right, {attribute: [values]}, each a text, a number, a boolean
-/// or null; throws BadText.
+/// or null. A text that did not stand in a list stays alone: it may hold the parts of a list. Throws BadText.
 nlohmann::json gold_values(const ordered_json& row);
 
 /// What a person marked wrong in it without saying what is right, {attribute: [values]}; throws BadText.

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fmt/ranges.h>
 
 #include "core/base/error.h"
 #include "core/text/table.h"
 #include "io/datasets/gold.h"
+#include "io/files/job_file.h"
 #include "io/files/metric_items.h"
+#include "io/jobs/finished_run.h"
 #include "io/run_folder/manifest.h"
 
 namespace sheaf {
@@ -16,12 +19,26 @@ namespace {
 constexpr size_t kFewest = 20;  // a scale from fewer judgements would be chance
 constexpr double kShownStep = 1;
 
-/// The run's null bias. Refuses a run whose rows cannot be calibrated.
-double check_run(const std::string& run) {
+std::vector<std::string_view> judging_metrics() {
+  std::vector<std::string_view> judging;
+  for (const Metric& metric : all_metrics())
+    if (metric.right >= 0) judging.push_back(metric.name);
+  return judging;
+}
+
+/// The run's null bias. Refuses a run whose rows cannot be calibrated, by this metric.
+double check_run(const std::string& run, const Metric& metric) {
   const Manifest manifest =
       read_manifest(run, "name the folder of a finished run with output.confidence: true");
   const auto& print = manifest.fingerprint;
   const auto job = print.value("job", nlohmann::ordered_json::object());
+  const bool extract =
+      job.value("task", nlohmann::ordered_json::object()).value("kind", "extract") == "extract";
+  if (!extract && metric.name == "attributes")
+    refuse(
+        "{}: this is not the run of an extract job; name the metric that judges its answers: --metric, one "
+        "of {}",
+        run, fmt::join(judging_metrics(), ", "));
   const auto output = job.value("output", nlohmann::ordered_json::object());
   if (!output.value("confidence", false))
     refuse("{}: the rows have no confidence; run the job again with output.confidence: true", run);
@@ -35,12 +52,9 @@ double check_run(const std::string& run) {
 
 const Metric& judging_metric(const std::string& name) {
   const Metric& metric = find_metric(name);
-  std::vector<std::string_view> judging;
-  for (const Metric& other : all_metrics())
-    if (other.right >= 0) judging.push_back(other.name);
   if (metric.right < 0)
     refuse("--metric {} does not judge each answer right or wrong; use one of {}", name,
-           fmt::join(judging, ", "));
+           fmt::join(judging_metrics(), ", "));
   return metric;
 }
 
@@ -59,6 +73,11 @@ ConfidenceScales::Part fit_part(const std::vector<Judged>& judged, CalibrationEr
   for (Judged& one : scaled) one.confidence = part.scale.apply(one.confidence);
   errors = {calibration_error(judged), calibration_error(scaled)};
   return part;
+}
+
+/// A path that means the same in a job, which looks from its own folder.
+std::string absolute_path(const std::string& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
 }
 
 std::string part_line(const char* what, const ConfidenceScales::Part& part, const CalibrationErrors& errors) {
@@ -114,7 +133,7 @@ std::string promise_line(const char* what, const CalibrateSettings& settings, in
   return fmt::format(
       "{:<8} none can be taken: {}\n", what,
       judged < fewest
-          ? fmt::format("the sample judges {} of them, and a promise needs {} or more", judged, fewest)
+          ? fmt::format("the gold answers judge {} of them, and a promise needs {} or more", judged, fewest)
           : fmt::format("too few of the surest of the {} judged ones are right", judged));
 }
 
@@ -124,7 +143,7 @@ std::string trust_text(const CalibrateSettings& settings, const CalibrateResult&
       "\nPrecision of at least {:g} with a probability of {:g}, for records like those of the sample:\n",
       settings.precision, 1 - settings.risk);
   text += promise_line("values", settings, result.scales.values.items, result.trusted_values);
-  text += promise_line("nulls", settings, result.scales.nulls.items, result.trusted_nulls);
+  text += promise_line("nulls", settings, result.judged_nulls, result.trusted_nulls);
   if (!result.trusted_values && !result.trusted_nulls) return text;
   // Confidence is at most 1: a least one of 1 takes next to nothing.
   const auto least = [](const std::optional<PromisedThreshold>& promise) {
@@ -133,7 +152,7 @@ std::string trust_text(const CalibrateSettings& settings, const CalibrateResult&
   return text + fmt::format(
                     "In the job of another model:\n  task: {{trust: {{run: {}, at_least: {:g}, "
                     "nulls_at_least: {:g}}}}}\n",
-                    settings.run, least(result.trusted_values), least(result.trusted_nulls));
+                    absolute_path(settings.run), least(result.trusted_values), least(result.trusted_nulls));
 }
 
 }  // namespace
@@ -141,16 +160,27 @@ std::string trust_text(const CalibrateSettings& settings, const CalibrateResult&
 CalibrateResult calibrate_confidence(const CalibrateSettings& settings) {
   const Metric& metric = judging_metric(settings.metric);
   CalibrateResult result;
-  result.ran_with = check_run(settings.run);
+  result.ran_with = check_run(settings.run, metric);
   const std::vector<GoldAnswer> gold = read_gold(settings.gold_format, settings.gold);
-  const JoinOptions options{
+  JoinOptions options{
       .no_answer = {}, .skip_missing = true, .unmentioned_absent = settings.unmentioned_absent};
+  if (metric.name == "attributes") {
+    const RunTypes types =
+        types_of_run(settings.run, [&](const std::string& text) { result.notices.push_back(text); });
+    if (!types.schema.empty()) {
+      auto schema = std::make_shared<Schema>(read_schema(types.schema));
+      add_locale(*schema, find_locale(types.locale).value_or(Locale()));
+      options.schema = std::move(schema);
+    }
+  }
   const MetricItems joined = join_gold(metric, gold, read_predictions(settings.run), options);
-  result.notices = join_notices(joined, settings.run, options);
+  for (std::string& notice : join_notices(joined, settings.run, options))
+    result.notices.push_back(std::move(notice));
   const JudgedItems judged = judged_items(joined.items, score_items(metric, joined.items, {.resamples = 0}));
   if (judged.values.size() < kFewest)
     refuse("{}: the gold answers judge {} of its values; {} or more are needed", settings.run,
            judged.values.size(), kFewest);
+  result.judged_nulls = std::ssize(judged.nulls);
   result.scales.metric = metric.name;
   result.scales.values = fit_part(judged.values, result.values);
   if (judged.nulls.size() < kFewest)
@@ -181,7 +211,7 @@ std::string calibrate_text(const CalibrateSettings& settings, const CalibrateRes
   text += fmt::format("\nwrote {}\n", file);
   std::string job;
   if (const CalibrationErrors all = all_errors(result); all.after < all.before)
-    job += fmt::format("  output: {{confidence: true, calibration: {}}}\n", file);
+    job += fmt::format("  output: {{confidence: true, calibration: {}}}\n", absolute_path(file));
   else
     text += fmt::format(
         "The scaled error {:.4f} is not smaller than the plain one {:.4f}: keep the plain confidence, "

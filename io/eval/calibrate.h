@@ -29,6 +29,7 @@ struct CalibrateResult {
   std::string why_no_nulls;
   double ran_with = 0;            ///< method.null_bias of the run
   std::vector<BiasScores> sweep;  ///< attributes only
+  int64_t judged_nulls = 0;       ///< by the gold answers, few ones included
   int64_t fixed = 0;              ///< values that do not know their margin, and stay values in the sweep
   /// Where a precision is asked for; nothing: the sample cannot promise it.
   std::optional<PromisedThreshold> trusted_values, trusted_nulls;

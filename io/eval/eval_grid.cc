@@ -60,7 +60,13 @@ Job read_cell(const Eval& eval, const EvalCell& cell, const GridOptions& options
       refuse("judge.model: no such file or folder: {}", dataset.judge);
     return job;
   } catch (const Error& error) {
-    throw Error(error.fault(), fmt::format("{} (dataset {}, {})", error.what(), dataset.name, dataset.place));
+    // What the job of a dataset sets, an evaluation takes away by a null.
+    const std::string what = error.what();
+    const bool unfit = what.find(" works only with ") != std::string::npos && what.ends_with("; remove it");
+    throw Error(error.fault(),
+                fmt::format("{}{} (dataset {}, {})", what,
+                            unfit ? ", or take it away in the evaluation: set: {KEY: null}" : "",
+                            dataset.name, dataset.place));
   }
 }
 

@@ -319,6 +319,11 @@ void Evaluation::add_notes() {
       notes.push_back(
           fmt::format("{}: rejected records: {}; items without a prediction, scored as wrong: {}.",
                       name_of(eval_, cells_[c]), row.rejects, row.missing));
+    if (row.unknown > 0)
+      notes.push_back(
+          fmt::format("{}: the gold answers cover only a part: {} of {} {} have none and are not scored.",
+                      name_of(eval_, cells_[c]), row.unknown, row.count, row.unit));
+    if (!row.unreadable.empty()) notes.push_back(row.unreadable + ".");
     if (const auto judged = judgements_.find(c); judged != judgements_.end() && judged->second.unread > 0)
       notes.push_back(fmt::format(
           "{}: the judge's reply could not be read for {} of {} documents; LLM-F1 counts the rest.",

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/report/report.h"
+#include "io/files/job_file.h"
 #include "io/run_folder/manifest.h"
 
 namespace sheaf {
@@ -117,8 +118,10 @@ std::optional<ScoredCell> score_cell(const Eval::Dataset& dataset, const EvalCel
   }
   if (dataset.metric.empty()) return run;
   const Metric& metric = find_metric(dataset.metric);
-  run.joined = join_gold(metric, gold.of(cell.dataset), run.predictions,
-                         {.no_answer = dataset.no_answer, .unmentioned_absent = dataset.unmentioned_absent});
+  JoinOptions options{.no_answer = dataset.no_answer, .unmentioned_absent = dataset.unmentioned_absent};
+  if (cell.job.task.kind == TaskKind::extract)
+    options.schema = std::make_shared<Schema>(read_schema(cell.job));
+  run.joined = join_gold(metric, gold.of(cell.dataset), run.predictions, options);
   run.scores = score_items(metric, run.joined.items);
   return run;
 }
@@ -156,6 +159,8 @@ EvalRow eval_row(const Eval& eval, const EvalCell& cell, const ordered_json& rep
   }
   if (!run) return row;
   row.missing = static_cast<int64_t>(run->joined.missing.size());
+  row.unknown = static_cast<int64_t>(run->joined.unknown.size());
+  row.unreadable = run->joined.unreadable.notice(dataset.name, "compared as text");
   if (run->scores) {
     const Metric& metric = *run->scores->metric;
     const size_t value = value_index(metric, dataset.value);

@@ -85,6 +85,12 @@ void read_trust(YamlMap& map, Job& job, MistakeList& found) {
   found.attempt([&] {
     check_local(own, "run");
     check_exists(own, "run", trust.run);
+    for (const auto& [key, value] : {std::pair("at_least", trust.at_least), {"precision", trust.precision}})
+      if (own.has(key) && value == 0)
+        refuse(
+            "{}: task.trust.{} is 0, with which every value would be taken; give a number above 0, such as "
+            "0.9",
+            own.where(key), key);
     if ((trust.at_least > 0) == (trust.precision > 0))
       refuse(
           "{}: task.trust needs either at_least, the least confidence of a value that is taken (`sheaf "

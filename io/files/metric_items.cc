@@ -104,11 +104,17 @@ MetricItem question_item(const GoldAnswer& gold, const std::string& id, const js
   item.category = text_of(gold.extra, "level");
   add_references(gold, item);
   if (!gold.option.empty()) item.references.push_back({gold.option});
+  const auto is_capital = [](const std::string& text) {
+    return text.size() == 1 && text[0] >= 'A' && text[0] <= 'Z';
+  };
+  const bool by_letter = std::ranges::any_of(gold.references, is_capital);
   item.yesno = answers.act("yesno", row, text_of(gold.extra, "yesno"));
   item.followup = answers.act("followup", row, text_of(gold.extra, "followup"));
   if (row != nullptr) {
     item.prediction = answers.texts(row->at("answer"));
-    if (const json option = row->value("option", json()); option.is_string())
+    if (const json option = row->value("option", json());
+        // Where gold is a letter, the text "B" of option A is not to be taken for one.
+        option.is_string() && !(by_letter && is_option_letter(option.get_ref<const std::string&>())))
       item.prediction->push_back(valid_utf8(option.get_ref<const std::string&>()));
     if (const json confidence = row->value("confidence", json()); confidence.is_number())
       item.confidence = confidence.get<double>();
@@ -135,6 +141,44 @@ struct Numbered {
   std::string shown() const { return number == 0 ? id : fmt::format("{} ({})", id, number + 1); }
 };
 
+/// The attribute of a category; of no known category, where all that have it read values alike.
+const Attribute* find_attribute(const Schema& schema, const std::string& category, const std::string& name) {
+  const Attribute* found = nullptr;
+  for (const Category& each : schema.categories) {
+    if (!category.empty() && each.name != category) continue;
+    for (const Attribute& attribute : each.attributes) {
+      if (attribute.name != name) continue;
+      const bool alike = !found || (found->type == attribute.type && found->locale == attribute.locale &&
+                                    found->unit == attribute.unit && found->options == attribute.options);
+      if (!alike) return nullptr;
+      found = &attribute;
+    }
+  }
+  return found;
+}
+
+/// The accepted texts of an attribute, as rows write values of its type.
+std::vector<std::string> reference_values(const JoinOptions& options, const std::string& category,
+                                          const std::string& name, const json& values, MetricItems& joined) {
+  const Attribute* const attribute =
+      options.schema ? find_attribute(*options.schema, category, name) : nullptr;
+  if (!attribute || attribute->type == ValueType::text || attribute->type == ValueType::span)
+    return answer_texts(values);
+  std::vector<std::string> texts;
+  const auto add = [&](const json& value) {
+    const auto typed = typed_gold(*attribute, value);
+    if (!typed) joined.unreadable.add(*attribute, value);
+    // "n/a" is a text that the metric knows.
+    for (std::string& text : answer_texts(typed && !typed->is_null() ? *typed : value))
+      texts.push_back(std::move(text));
+  };
+  if (values.is_array() && attribute->type != ValueType::list)
+    for (const json& value : values) add(value);
+  else
+    add(values);
+  return texts;
+}
+
 void add_attributes(const json& extra, const Numbered& document, const json* row, const Answers& answers,
                     const JoinOptions& options, MetricItems& joined) {
   const std::string id = document.shown(), key = document.key();
@@ -160,7 +204,8 @@ void add_attributes(const json& extra, const Numbered& document, const json* row
   };
   for (const auto& [attribute, values] : gold.items()) {
     MetricItem item = make_item(attribute);
-    for (const std::string& value : answer_texts(values)) item.references.push_back({value});
+    for (std::string& value : reference_values(options, category, attribute, values, joined))
+      item.references.push_back({std::move(value)});
     joined.items.push_back(std::move(item));
   }
   for (const auto& [attribute, values] : wrong.items()) {
@@ -308,6 +353,8 @@ std::vector<std::string> join_notices(const MetricItems& joined, const std::stri
                      options.unmentioned_absent ? " of the rows that the gold never names, counted as absent"
                                                 : " of the rows that the gold never names, not scored"),
                   joined.unnamed_attributes));
+  if (std::string notice = joined.unreadable.notice(path, "compared as text"); !notice.empty())
+    notices.push_back(std::move(notice));
   return notices;
 }
 

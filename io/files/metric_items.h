@@ -1,8 +1,10 @@
 #pragma once
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/metrics/metric.h"
+#include "core/task/gold.h"
 #include "io/datasets/gold.h"
 #include "io/files/predictions.h"
 
@@ -22,7 +24,8 @@ struct MetricItems {
   std::vector<std::string> unknown_attributes = {};
   std::vector<std::string> unnamed_attributes = {};  ///< attributes of rows that the gold never names
 
-  int64_t repeated_rows = 0;  ///< rows left out for their id
+  int64_t repeated_rows = 0;       ///< rows left out for their id
+  UnreadableGold unreadable = {};  ///< gold values compared as text
 };
 
 struct JoinOptions {
@@ -30,6 +33,8 @@ struct JoinOptions {
   bool skip_missing = false;           ///< leave out what has no prediction
   bool unmentioned_absent = false;     ///< attributes that the gold does not name count, as absent ones
   bool marked_wrong = true;            ///< values that the gold only knows to be wrong count
+  /// Attributes: gold values are read by its types; without it they are compared as text.
+  std::shared_ptr<const Schema> schema = {};
 };
 
 /// Refuses gold answers that are not of the metric's kind.

@@ -27,7 +27,7 @@ constexpr const char* kJobHint =
 class ScoreInput {
  public:
   ScoreInput(const ScoreSettings& settings, const Metric& metric, const Note& note)
-      : settings_(settings), metric_(metric), note_(note) {
+      : settings_(settings), metric_(metric), note_(note), join_(settings.join) {
     const bool judged = metric.name == "llm-f1";
     if (judged && settings.predictions.empty() == settings.judgements.empty())
       refuse("llm-f1 counts judgements: give --judgements FILE, and leave out --gold and --pred");
@@ -47,16 +47,21 @@ class ScoreInput {
     if (judged) return;
     if (!settings.job.empty() && metric.name == "agreement")
       refuse("agreement compares two runs; name the other one with --gold, and leave out --job");
-    if (!settings.schema.empty()) schema_ = read_schema(settings.schema);
+    std::string schema = settings.schema, locale = settings.locale;
     if (!settings.job.empty()) {
       Job job = read_job(settings.job, settings.overrides, false);
-      if (!schema_ && metric.name == "attributes" && !job.task.schema.empty())
-        schema_ = read_schema(job.task.schema);
+      if (schema.empty() && metric.name == "attributes") schema = job.task.schema;
+      locale = job.input.locale;
       gold_ = read_job_gold(std::move(job), settings.gold_columns);
     } else if (metric.name == "agreement") {
       first_ = read_predictions(settings.gold);
     } else {
       gold_ = read_gold(settings.gold_format, settings.gold, {.hint = kJobHint});
+    }
+    if (!schema.empty()) {
+      auto read = std::make_shared<Schema>(read_schema(schema));
+      add_locale(*read, find_locale(locale).value_or(Locale()));
+      join_.schema = std::move(read);
     }
     const auto none = std::count_if(gold_.begin(), gold_.end(),
                                     [](const GoldAnswer& gold) { return gold.references.empty(); });
@@ -76,8 +81,8 @@ class ScoreInput {
       return judged;
     }
     const Predictions predictions = read_predictions(path);
-    MetricItems joined = metric_.name == "agreement" ? join_runs(first_, predictions, settings_.join)
-                                                     : join_gold(metric_, gold_, predictions, settings_.join);
+    MetricItems joined = metric_.name == "agreement" ? join_runs(first_, predictions, join_)
+                                                     : join_gold(metric_, gold_, predictions, join_);
     note_some(note_,
               settings_.join.skip_missing ? "without a prediction, left out"
                                           : "without a prediction, scored as wrong",
@@ -88,7 +93,7 @@ class ScoreInput {
                   ? "with another value than the one marked wrong, neither right nor wrong, left out"
                   : "of which gold knows only a wrong value, left out of the comparison",
               joined.unjudged, path);
-    if (schema_) set_types(joined.items);
+    if (join_.schema) set_types(joined.items);
     for (const std::string& notice : join_notices(joined, path, settings_.join)) note_(notice);
     return joined;
   }
@@ -98,7 +103,7 @@ class ScoreInput {
   /// type if categories differ about it.
   void set_types(std::vector<MetricItem>& items) const {
     std::map<std::pair<std::string, std::string>, std::set<std::string_view>> types;
-    for (const Category& category : schema_->categories)
+    for (const Category& category : join_.schema->categories)
       for (const Attribute& attribute : category.attributes)
         for (const std::string& name : {category.name, std::string()})
           types[{name, attribute.name}].insert(type_word(attribute.type));
@@ -110,7 +115,7 @@ class ScoreInput {
       else
         strange.insert(item.attribute);
     }
-    note_some(note_, "without one type in the schema, left out of the scores by type",
+    note_some(note_, "whose type the schema does not tell, left out of the scores by type",
               {strange.begin(), strange.end()}, scored());
   }
 
@@ -118,7 +123,7 @@ class ScoreInput {
   const Metric& metric_;
   const Note& note_;
   std::vector<GoldAnswer> gold_;
-  std::optional<Schema> schema_;
+  JoinOptions join_;
   Predictions first_;
 };
 

@@ -15,7 +15,8 @@ struct ScoreSettings {
   std::string job;                                   ///< the job whose corpus has them in columns
   std::vector<std::string> gold_columns, overrides;  ///< of the job
   std::string predictions, against;                  ///< runs; `against` may be empty
-  std::string schema;      ///< attributes only: says the types of values; empty: that of `job`, or no types
+  std::string schema;  ///< attributes only: the types of values; empty: those of `job`, or all are texts
+  std::string locale;  ///< of the numbers and dates of gold, as input.locale has it; of `job` if one is given
   std::string judgements;  ///< llm-f1 only, in place of gold and predictions
   JoinOptions join;
   ScoreOptions options;

@@ -178,6 +178,11 @@ std::vector<EarlierRun> find_earlier_runs(const std::vector<std::string>& asked,
   };
   for (const std::string& text : asked) {
     if (text.empty()) refuse("output.reuse: the name of a run is empty; {}", kNameOne);
+    if (const size_t colon = text.find(':'); colon != std::string::npos && !is_uri(text) && !exists(text))
+      if (const std::string word = text.substr(0, colon + 1);
+          word != kLatest && nearest_spelling(word, std::vector{std::string(kLatest)}) == kLatest)
+        refuse("output.reuse: {}: there is no such run; did you mean {}{}?", text, kLatest,
+               text.substr(colon + 1));
     const bool latest = text.starts_with(kLatest);
     const std::string place = latest ? text.substr(kLatest.size()) : text;
     const bool pattern = latest || has_wildcard(place) || place.find('{') != std::string::npos;

@@ -55,8 +55,11 @@ Job job_of(const Manifest& manifest, const std::string& run) {
   try {
     const auto kind = member(member(saved, "task", run), "kind", run).get<std::string>();
     if (kind != word_of(TaskKind::extract))
-      refuse("{}: this is the run of a job of task.kind {}; only runs of extract jobs have values to show",
-             run, kind);
+      refuse(
+          "{}: this is the run of a job of task.kind {}; only runs of extract jobs have values to show; read "
+          "its "
+          "rows-*.jsonl, or `sheaf report {}`",
+          run, kind, run);
     job.task.kind = TaskKind::extract;
     job.input.path = manifest.sources.input;
     job.input.format = member(input, "format", run).get<std::string>();
@@ -107,6 +110,9 @@ void find_corpus(const RunPlaces& places, const Manifest& manifest, Job& job) {
   job.input.path = places.input;
   if (piped && job.input.format == "auto") job.input.format = "jsonl";
   const auto now = piped ? whole_file(places.input) : corpus_contents(corpus_fingerprint(job.input));
+  if (now != corpus_contents(before) && !places.key.empty())
+    refuse("{}: {} was run over another corpus than {}; run it again over this one", places.key, places.run,
+           places.input);
   if (now != corpus_contents(before))
     refuse("--input: {} is not what {} was run on; name the same files, in the same order", places.input,
            places.run);
@@ -119,8 +125,14 @@ std::string find_schema(const RunPlaces& places, const Manifest& manifest) {
   if (path.empty()) refuse("{}: the run does not say where its schema is; name it with --schema", places.run);
   if (!named && !file_size(path))
     refuse("{}: the schema of the run, {}, is gone; name where it is now with --schema", places.run, path);
-  if (identity_json(identify_file(path, Look::every_byte)) !=
-      member(manifest.fingerprint, "schema", places.run))
+  const bool same = identity_json(identify_file(path, Look::every_byte)) ==
+                    member(manifest.fingerprint, "schema", places.run);
+  if (!same && !places.key.empty())
+    refuse(
+        "{}: {} was run with another schema than {}, or with an earlier one of it; run it again with this "
+        "one",
+        places.key, places.run, path);
+  if (!same)
     refuse("{}: the schema changed since {} was run; restore it, or name the schema of the run with --schema",
            path, places.run);
   return path;
@@ -128,16 +140,21 @@ std::string find_schema(const RunPlaces& places, const Manifest& manifest) {
 
 }  // namespace
 
-std::string schema_of_run(const std::string& run, const std::function<void(const std::string& text)>& note) {
+RunTypes types_of_run(const std::string& run, const std::function<void(const std::string& text)>& note) {
   if (!file_size(run + "/manifest.json")) return {};
+  RunTypes types;
   try {
     const Manifest manifest = read_manifest(run, "run the job again with --restart");
-    return manifest.sources.schema.empty() ? "" : find_schema({run, "", ""}, manifest);
+    if (manifest.sources.schema.empty()) return {};
+    const ordered_json& input = member(member(manifest.fingerprint, "job", run), "input", run);
+    if (const auto locale = input.find("locale"); locale != input.end() && locale->is_string())
+      types.locale = locale->get<std::string>();
+    types.schema = find_schema({run, "", ""}, manifest);
   } catch (const Error& error) {
     if (error.fault() != Fault::input) throw;
-    note(fmt::format("no scores by type: {}", error.what()));
-    return {};
+    note(fmt::format("gold values are compared as text: {}", error.what()));
   }
+  return types;
 }
 
 void check_attribute(const char* option, const std::string& name, const Schema& schema,
@@ -159,6 +176,8 @@ FinishedRun::FinishedRun(const RunPlaces& places, bool unfinished)
       schema_path_(find_schema(places, manifest_)),
       schema_(read_schema(schema_path_)) {
   find_corpus(places, manifest_, job_);
+  const ordered_json& input = manifest_.fingerprint.at("job").at("input");
+  reads_html_ = input.value("html", ordered_json()) == word_of(Html::text);
   job_.input.html = Html::keep;  // spans point into the columns as they are
   files_ = find_corpus_files(job_.input).files;
 }

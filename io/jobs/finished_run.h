@@ -16,14 +16,21 @@ namespace sheaf {
 /// A run's folder, and where its corpus and its schema are now; empty: where the run found them.
 struct RunPlaces {
   std::string run, input, schema;
+  std::string key = {};  ///< the key of a job that names the run; empty: options of a command name all three
 };
 
 /// The report of a run; of one that is not finished, what is saved of it, and `note` is told so.
 NamedReport read_run_report(std::string run, const std::function<void(const std::string& text)>& note);
 
-/// The schema file of the run in a folder. Empty if the folder has no manifest, its job is not an extract
-/// job, or the schema is gone or has changed; of the last two `note` is told.
-std::string schema_of_run(const std::string& run, const std::function<void(const std::string& text)>& note);
+/// How the values of a run are to be read.
+struct RunTypes {
+  std::string schema;  ///< its file; empty: not known
+  std::string locale;  ///< input.locale
+};
+
+/// The types of the run in a folder. None if the folder has no manifest, its job is not an extract job, or
+/// the schema is gone or has changed; of the last two `note` is told.
+RunTypes types_of_run(const std::string& run, const std::function<void(const std::string& text)>& note);
 
 /// Refuses an attribute that the schema, or one category of it, does not have. `option`: what asked for it.
 void check_attribute(const char* option, const std::string& name, const Schema& schema,
@@ -41,6 +48,7 @@ class FinishedRun {
   const Manifest& manifest() const { return manifest_; }
   const Schema& schema() const { return schema_; }
   const std::vector<std::string>& files() const { return files_; }  ///< of the corpus
+  bool reads_html() const { return reads_html_; }  ///< input.html: text; the records have the tags
   const std::string& schema_path() const { return schema_path_; }
 
   /// The records of some rows, in their order; the corpus is read again for them. `id_of` says which id a row
@@ -52,6 +60,7 @@ class FinishedRun {
   std::string run_;
   Manifest manifest_;
   Job job_;
+  bool reads_html_ = false;
   std::string schema_path_;
   Schema schema_;
   std::vector<std::string> files_;

@@ -8,6 +8,7 @@
 #include "io/files/job_fingerprint.h"
 #include "io/jobs/repeated_ids.h"
 #include "io/jobs/trusted_run.h"
+#include "io/run_folder/table_rows.h"
 
 namespace sheaf {
 namespace {
@@ -64,6 +65,7 @@ std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool a
     known.emplace(*earlier, make_task(opened.tokenizer(), opened.chat(), job, schema, &opened.examples()),
                   job, answer_settings(job, opened.on_gpu()));
   }
+  if (is_table(job.output.format)) row_columns(job, schema, false);  // refuses what a run would
   opened.free_answers();
   const Footprint needs = opened.footprint();
   CountingBackend backend(opened.model().config, needs.kv_bytes_per_token, needs.preferred_tokens);

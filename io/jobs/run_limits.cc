@@ -163,9 +163,9 @@ void MostRejects::check(int64_t rejects, int64_t records, const std::string& fol
   const auto count = static_cast<double>(rejects);
   if (text_.empty() || count <= (percent_ ? most_ / 100 * static_cast<double>(records) : most_)) return;
   refuse(
-      "{} of the first {} records were rejected, more than --max-rejects {}; {}/rejects.jsonl.part says why. "
+      "{} of the first {} {} rejected, more than --max-rejects {}; {}/rejects.jsonl.part says why. "
       "Fix the corpus and start again with --restart, or raise the limit to resume: finished rows are kept",
-      rejects, records, text_, folder);
+      rejects, counted(records, "record"), rejects == 1 ? "was" : "were", text_, folder);
 }
 
 }  // namespace sheaf

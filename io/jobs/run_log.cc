@@ -170,6 +170,9 @@ LoggedRun::LoggedRun(const LogSettings& settings, const Job& job, RunListener& s
     log_.emplace(settings.log, settings.format == "json");
   }
   if (!settings.metrics.empty()) metrics_.emplace(settings.metrics, paths_read(job));
+  known_.job = job.file;
+  known_.output = job.output.path;
+  if (metrics_) metrics_->expect(known_);
 }
 
 void LoggedRun::note(const std::string& text) {
@@ -251,6 +254,8 @@ void LoggedRun::write_state() {
 
 void LoggedRun::write_end(int exit_code, ordered_json fields, const std::string& text) {
   fields["exit_code"] = exit_code;
+  fields["job"] = known_.job;
+  fields["output"] = known_.output;
   write("end", fields, fmt::format("end: exit code {}{}", exit_code, text));
   if (metrics_) metrics_->end(exit_code);
 }

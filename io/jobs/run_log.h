@@ -59,6 +59,8 @@ class RunMetrics {
   /// job reads.
   RunMetrics(const std::string& path, const std::vector<std::string>& inputs);
 
+  /// What is known of the run before it begins: a run that is refused has these labels too.
+  void expect(const RunBegin& run) { run_ = run; }
   void begin(const RunBegin& run);
   void update(const SessionState& state);
   void end(int exit_code);
@@ -111,6 +113,7 @@ class LoggedRun : public RunListener {
   void write_end(int exit_code, nlohmann::ordered_json fields, const std::string& text);
 
   RunListener& shown_;
+  RunBegin known_;  ///< before the run begins
   std::optional<RunLog> log_;
   std::optional<RunMetrics> metrics_;
   SessionState state_;

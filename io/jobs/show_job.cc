@@ -4,6 +4,9 @@
 #include "core/base/error.h"
 #include "core/base/random_stream.h"
 #include "core/report/row_sample.h"
+#include "core/task/find_text.h"
+#include "core/task/gold.h"
+#include "core/text/html_text.h"
 #include "core/text/spelling.h"
 #include "io/files/predictions.h"
 #include "io/jobs/finished_run.h"
@@ -28,6 +31,10 @@ class RowFilter {
     attribute_ = settings.where.substr(0, equals);
     value_ = settings.where.substr(equals + 1);
     check_attribute("--where", attribute_, schema, category_);
+    for (const Category& category : schema.categories)
+      for (const Attribute& attribute : category.attributes)
+        if (attribute.name == attribute_ && (category_.empty() || category.name == category_))
+          add_typed(attribute);
   }
 
   bool takes(const ExtractedValues& row) const {
@@ -41,8 +48,20 @@ class RowFilter {
   }
 
  private:
+  /// Rows hold 8.5 where the user writes 8.50, and true for yes.
+  void add_typed(Attribute attribute) {
+    if (attribute.type == ValueType::text || attribute.type == ValueType::span ||
+        attribute.type == ValueType::list)
+      return;
+    attribute.limits = {};
+    const auto typed = typed_gold(attribute, value_);
+    if (typed && typed->is_primitive() && !typed->is_null()) typed_.push_back(*typed);
+  }
+
   /// Whether it is the value, or a list that holds it.
   bool is_value(const RowValue& value) const {
+    const auto held = std::visit([](const auto& own) { return nlohmann::json(own); }, value);
+    if (std::ranges::find(typed_, held) != typed_.end()) return true;
     if (const auto* list = std::get_if<std::vector<std::string>>(&value))
       if (std::ranges::find(*list, value_) != list->end()) return true;
     if (const auto* text = std::get_if<std::string>(&value)) return *text == value_;
@@ -50,7 +69,16 @@ class RowFilter {
   }
 
   std::string category_, attribute_, value_;
+  std::vector<nlohmann::json> typed_;  ///< what `value_` is by the types of the attribute
 };
+
+/// The document as the model read it.
+std::string without_tags(const Record& record) {
+  std::string text;
+  for (const ColumnText& column : columns_of(record))
+    text += (text.empty() ? "" : "\n") + html_text(column.text).text;
+  return text;
+}
 
 }  // namespace
 
@@ -82,7 +110,8 @@ ShownRows show_rows(const ShowSettings& settings) {
   });
   size_t next = 0;
   for (auto& [row, about] : rows) {
-    about.document = records[next++].document;
+    const Record& record = records[next++];
+    about.document = run.reads_html() ? without_tags(record) : record.document;
     shown.rows.push_back(std::move(about));
   }
   return shown;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/base/interrupted.h"
 #include "core/methods/method.h"
@@ -250,7 +251,16 @@ class TrainDataJob {
     return id_text(by_question ? record.questions.front().id : record.id);
   }
 
+  /// Right answers of an id belong to the first record that has it: which one is meant cannot be told.
+  bool is_repeated(const Record& record) {
+    const bool known = gold_.right.contains(asked_id(record));
+    if (!known || used_.insert(asked_id(record)).second) return false;
+    if (end_.repeated++ == 0) end_.first_repeated = asked_id(record);
+    return true;
+  }
+
   json gold_of(const Record& record) {
+    if (is_repeated(record)) return nullptr;
     if (job_.task.kind == TaskKind::extract) {
       const auto found = gold_.right.find(id_text(record.id));
       if (found == gold_.right.end()) return nullptr;
@@ -280,8 +290,9 @@ class TrainDataJob {
     std::vector<std::vector<std::optional<Tokens>>> answers;
     for (const Record& record : records) {
       if (read_++ == 0) first_asked_ = asked_id(record);
+      const int64_t before = end_.repeated;
       const json gold = gold_of(record);
-      end_.without_gold += gold.is_null();
+      end_.without_gold += gold.is_null() && end_.repeated == before;
       answers.push_back(gold.is_null() ? std::vector<std::optional<Tokens>>{} : task_->wanted(record, gold));
     }
     const Plan plan = planner_.plan(make_ready(*task_, records));
@@ -316,8 +327,9 @@ class TrainDataJob {
   TrainDataFile file_;
   TrainDataEnd end_;
   UnknownNames unknown_;
-  int64_t read_ = 0;         ///< records
-  std::string first_asked_;  ///< id
+  std::unordered_set<std::string> used_;  ///< ids whose right answers were given to a record
+  int64_t read_ = 0;                      ///< records
+  std::string first_asked_;               ///< id
 };
 
 }  // namespace

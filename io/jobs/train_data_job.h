@@ -19,6 +19,8 @@ struct TrainDataEnd {
   bool finished = false;  ///< else interrupted
   int64_t records = 0, prompts = 0, tokens = 0, answers = 0, answer_tokens = 0;
   int64_t without_gold = 0;          ///< records that gold says nothing about
+  int64_t repeated = 0;              ///< records left out, whose id an earlier one has
+  std::string first_repeated;        ///< the first such id
   int64_t unreadable = 0;            ///< gold values that the attribute's type does not hold
   std::string notice;                ///< what the user should know of names in the gold; may be empty
   int64_t rejected = 0;              ///< records

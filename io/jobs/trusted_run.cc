@@ -25,10 +25,17 @@ std::string model_name(const std::string& path) {
 void check_same_input(const Job& job, const Manifest& manifest) {
   const ordered_json now = job_settings(job, Decides::rows).at("input");
   const ordered_json then = manifest.fingerprint.at("job").at("input");
-  for (const char* key : {"id", "document", "category", "html"})
-    if (now.value(key, ordered_json()) != then.value(key, ordered_json()))
-      refuse("task.trust.run: {} was run with another input.{}; run it again with the same one",
-             job.task.trust.run, key);
+  const auto text = [](const ordered_json& value) {
+    return value.is_null() || value == "" ? "none" : shorten_text(value.dump(), 60);
+  };
+  for (const char* key : {"id", "document", "category", "html", "locale", "split"}) {
+    const ordered_json own = now.value(key, ordered_json()), other = then.value(key, ordered_json());
+    if (own != other)
+      refuse(
+          "task.trust.run: {} was run with another input.{} ({}, and this job has {}); run it again with "
+          "this one",
+          job.task.trust.run, key, text(other), text(own));
+  }
 }
 
 /// The lowest confidence such that the mean of those from it on is at least `precision`; above 1 where none
@@ -72,7 +79,7 @@ class TrustingTask : public Task {
 
 TrustedRun::TrustedRun(const Job& job, const Schema& schema) : schema_(schema), run_(job.task.trust.run) {
   const Job::Task::Trust& trust = job.task.trust;
-  const FinishedRun run({run_, job.input.path, job.task.schema});
+  const FinishedRun run({run_, job.input.path, job.task.schema, "task.trust.run"});
   const ordered_json& print = run.manifest().fingerprint;
   check_same_input(job, run.manifest());
   if (!print.at("job").value("output", ordered_json::object()).value("confidence", false))
@@ -85,7 +92,9 @@ TrustedRun::TrustedRun(const Job& job, const Schema& schema) : schema_(schema), 
         run_);
   own_model_ = model_name(job.model.path);
   model_ = model_name(read_report_file(run_ + "/report.json").value("model", ""));
-  if (model_.empty() || model_ == own_model_) model_ = run_;
+  // One model with two adapters, say: the folder of the run tells them apart, wherever the job is run from.
+  if (model_.empty() || model_ == own_model_)
+    model_ = std::filesystem::weakly_canonical(run_).filename().string();
 
   std::vector<double> values, nulls;
   const auto read = [&](const std::function<void(Row &&)>& take) {

@@ -56,7 +56,7 @@ ordered_json without_shard(const ShardFolder& shard) {
 
 void check_shards(const std::vector<ShardFolder>& shards) {
   for (size_t i = 0; i < shards.size(); ++i) {
-    const auto changes = list_changes(without_shard(shards[0]), without_shard(shards[i]));
+    const auto changes = list_differences(without_shard(shards[0]), without_shard(shards[i]));
     if (!changes.empty())
       refuse("{} and {} come from different jobs: {}", shards[0].path, shards[i].path, changes[0]);
     if (shards[i].count != shards[0].count)

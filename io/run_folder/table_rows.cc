@@ -76,7 +76,7 @@ void add_kept(const Job::Input& input, std::vector<RowColumn>& columns) {
     for (const RowColumn& column : columns)
       if (column.table.name == name)
         refuse(
-            "{}: input.keep: \"{}\" is also an attribute of the schema; leave one out, or use output.format "
+            "{}: \"{}\" is also an attribute of the schema; leave one out, or use output.format "
             "jsonl",
             input.places.at("input.keep"), name);
     columns.push_back({Field::kept, {name, corpus_type(input, name)}});

@@ -42,6 +42,18 @@ TEST(Program, HelpIsPrintedAndUnknownWordsAreRefused) {
   EXPECT_NE(missing.err.find("nowhere.yaml"), std::string::npos);
 }
 
+TEST(Program, HelpFindsAKeyByItsEnd) {
+  const TempFolder scratch;
+  for (const auto& [asked, key] : {std::pair("locale", "input.locale"), {"trust.run", "task.trust.run"}}) {
+    const Ran ran = run_sheaf(scratch, std::string("help job ") + asked);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_NE(ran.out.find(key), std::string::npos) << ran.out;
+  }
+  const Ran several = run_sheaf(scratch, "help job path");
+  EXPECT_NE(several.out.find("input.path"), std::string::npos) << several.out;
+  EXPECT_NE(several.out.find("output.path"), std::string::npos) << several.out;
+}
+
 TEST(Program, ErrorsOfAJobFileNameTheLine) {
   const TempFolder scratch;
   std::string text = read_text("configs/demo.yaml");

@@ -134,6 +134,9 @@ TEST_F(CorpusThroughTheProgram, HtmlIsReadAsItsTextAndSpansPointIntoIt) {
     for (size_t c = span.at("start"); c < span.at("end").get<size_t>(); ++c) there += characters.at(c);
     EXPECT_EQ(html_text(there).text, value) << span << there;
   }
+  const Ran shown = run_sheaf(scratch_, "show " + scratch_.path("html") + " --json");
+  EXPECT_EQ(read_json_lines(shown.out).at(0).at("document"), "Kr\u00e4uter & Salz\nOak")
+      << "as the model read it";
 }
 
 TEST_F(CorpusThroughTheProgram, ARunFromStandardInputResumesWhenGivenTheSameInput) {

@@ -53,6 +53,22 @@ class JobExamples : public testing::Test {
   std::string model_, job_;
 };
 
+TEST_F(JobExamples, GoldThatItsTypeDoesNotHoldIsTold) {
+  scratch_.write(
+      "gold.jsonl",
+      R"({"id": 7, "category": "Tea", "document": "Elm", "gold": {"Brand": "Elm", "Form": "powder"}})"
+      "\n");
+  for (const char* command : {"plan ", "run "}) {
+    const Ran ran = run(command + job_);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_NE(
+        ran.err.find("1 gold value that the type of its attribute does not hold, left out of the examples: "
+                     "\"powder\" of \"Form\""),
+        std::string::npos)
+        << ran.err;
+  }
+}
+
 TEST_F(JobExamples, PackedAndSeparatePromptsAgreeToTheBit) {
   const std::string packed = rows("");
   EXPECT_EQ(test::read_json_lines(packed).size(), 4u);

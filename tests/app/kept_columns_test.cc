@@ -77,6 +77,12 @@ TEST_F(KeptColumns, ParquetRowsRepeatThem) {
                     " --set 'input={path: " + scratch_.path("two/rows-00000.parquet") +
                     ", document: sku, keep: [Brand]}'");
   EXPECT_EQ(third.exit_code, 2);
+  EXPECT_EQ(third.err.find("input.keep: input.keep"), std::string::npos) << third.err;
+  const Ran plan =
+      run_sheaf(scratch_, "plan " + job_ + " --set output.format=parquet --set 'input={path: " +
+                              scratch_.path("two/rows-00000.parquet") + ", document: sku, keep: [Brand]}'");
+  EXPECT_EQ(plan.exit_code, 2) << "a plan refuses what a run does";
+  EXPECT_NE(plan.err.find("\"Brand\" is also an attribute of the schema"), std::string::npos) << plan.err;
   EXPECT_NE(third.err.find("input.keep: \"Brand\" is also an attribute of the schema"), std::string::npos)
       << third.err;
 }

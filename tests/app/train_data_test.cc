@@ -68,6 +68,18 @@ class TrainData : public testing::Test {
   std::string model_;
 };
 
+TEST_F(TrainData, GoldOfARepeatedIdIsOfTheFirstRecordThatHasIt) {
+  const std::string corpus = read_text(scratch_.path("products.jsonl"));
+  scratch_.write("gold.jsonl", corpus);
+  scratch_.write("products.jsonl",
+                 corpus + R"({"id": 1, "category": "Tea", "document": "another tea", "gold": {}})" + "\n");
+  const Ran ran = write("--gold " + scratch_.path("gold.jsonl"));
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("2 records in "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("1 record left out: an earlier record has the id, such as \"1\""), std::string::npos)
+      << ran.out;
+}
+
 TEST_F(TrainData, AnswersEndAsDecodingEndsThem) {
   const Ran ran = write();
   ASSERT_EQ(ran.exit_code, 0) << ran.err;

@@ -43,6 +43,7 @@ class TypedValues : public testing::Test {
   }
 
   TempFolder scratch_;
+  std::string err_;  ///< of the last score
 };
 
 TEST_F(TypedValues, HaveTheTypesOfTheSchema) {
@@ -154,9 +155,65 @@ TEST_F(TypedValues, OfARunAreScoredByTypeWithTheSchemaThatTheRunHad) {
   const Ran changed = run_sheaf(scratch_, asked);
   ASSERT_EQ(changed.exit_code, 0) << changed.err;
   EXPECT_FALSE(json::parse(changed.out).contains("types"));
-  EXPECT_NE(changed.err.find("no scores by type: "), std::string::npos) << changed.err;
+  EXPECT_NE(changed.err.find("gold values are compared as text: "), std::string::npos) << changed.err;
   EXPECT_NE(changed.err.find("the schema changed since"), std::string::npos) << changed.err;
   EXPECT_NE(changed.err.find("--schema"), std::string::npos) << changed.err;
+}
+
+TEST_F(TypedValues, GoldIsReadByTheTypeAndLocaleOfTheRun) {
+  ASSERT_EQ(run("--limit 3").exit_code, 0);
+  // Rows of another hand in the run's folder: what counts is how gold is compared with them.
+  const auto rows = [&](const std::string& locale) {
+    ASSERT_EQ(run("--limit 1 --restart --set input.locale=" + locale).exit_code, 0);
+    const std::string path = scratch_.path("out/rows-00000.jsonl");
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    scratch_.write("out/rows-00000.jsonl",
+                   R"({"id": 0, "category": "Tea", "values": {"Organic": true, "Bags": 1200, )"
+                   R"("Picked": "2026-03-04", "Code": "ab"}})"
+                   "\n");
+  };
+  const auto right = [&](const std::string& gold) {
+    scratch_.write("gold.jsonl", R"({"id": 0, "gold": )" + gold + "}\n");
+    const Ran ran = run_sheaf(scratch_, "score --metric attributes --resamples 0 --json --gold " +
+                                            scratch_.path("gold.jsonl") + " --pred " + scratch_.path("out"));
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    err_ = ran.err;
+    return json::parse(ran.out).at("vc").get<int>();
+  };
+  rows("de-DE");
+  EXPECT_EQ(right(R"({"Organic": "ja", "Bags": "1.200", "Picked": "4. März 2026", "Code": "ab"})"), 4);
+  EXPECT_EQ(right(R"({"Organic": "TRUE", "Bags": 1200.0, "Picked": "04/03/2026"})"), 3);
+  EXPECT_EQ(err_.find("compared as text"), std::string::npos) << err_;
+  rows("en-US");
+  EXPECT_EQ(right(R"({"Organic": "yes", "Bags": "1,200 bags", "Picked": ["03/04/2026", "n/a"]})"), 3);
+  EXPECT_EQ(right(R"({"Organic": "perhaps", "Bags": "many", "Picked": "2026-03-04"})"), 1);
+  EXPECT_NE(err_.find("2 gold values that the type of their attribute does not hold, compared as text: "),
+            std::string::npos)
+      << err_;
+}
+
+TEST_F(TypedValues, AreFoundByShowInOtherSpellings) {
+  ASSERT_EQ(run().exit_code, 0);
+  std::map<std::string, int64_t> counts;
+  for (const json& row : read_json_lines(read_text(scratch_.path("out/rows-00000.jsonl"))))
+    ++counts[row["values"]["Organic"].dump()];
+  for (const auto& [word, value] : {std::pair("nein", "false"), {"TRUE", "true"}, {"null", "null"}}) {
+    const Ran ran =
+        run_sheaf(scratch_, "show " + scratch_.path("out") + " --sample 100 --json --where Organic=" + word);
+    EXPECT_EQ(static_cast<int64_t>(read_json_lines(ran.out).size()), counts[value]) << word << ran.err;
+  }
+}
+
+TEST_F(TypedValues, ARunThatIsRefusedHasItsLabelsInTheMetrics) {
+  const std::string prom = scratch_.path("x.prom");
+  ASSERT_EQ(
+      run("--quiet --require-reuse 90% --reuse " + scratch_.path("nowhere") + " --metrics " + prom).exit_code,
+      2);
+  const std::string text = read_text(prom);
+  EXPECT_NE(
+      text.find("job_file=\"" + scratch_.path("job.yaml") + "\",output=\"" + scratch_.path("out") + "\""),
+      std::string::npos)
+      << text;
 }
 
 }  // namespace

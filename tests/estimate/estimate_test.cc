@@ -251,14 +251,14 @@ TEST(Estimate, TheBandIsWideFarFromTheSizesMeasured) {
   EstimateCase each = case_of(inputs, "h200");
   const Estimate near = estimate(each, inputs.records());
   EXPECT_EQ(near.device_error, each.hardware->error);
-  EXPECT_EQ(error_text(*each.hardware, each.config).find("times outside"), std::string::npos);
+  EXPECT_EQ(error_text(*each.hardware, each.config).find("times beyond"), std::string::npos);
   each.config.layers = 2;
   each.config.hidden = 64;
   each.config.ffn = 128;
   const Estimate tiny = estimate(each, inputs.records());
   EXPECT_GT(tiny.device_error, 1);
   EXPECT_GE(tiny.error, tiny.device_error);
-  EXPECT_NE(error_text(*each.hardware, each.config).find("times outside"), std::string::npos);
+  EXPECT_NE(error_text(*each.hardware, each.config).find("times beyond"), std::string::npos);
   EXPECT_EQ(band_text(0.1), "±10 %");
   EXPECT_EQ(band_text(2), "a factor of 3");
 }

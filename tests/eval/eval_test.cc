@@ -220,8 +220,9 @@ TEST_F(EvalCommand, ARunOfOtherSettingsIsRefusedBeforeAnythingRuns) {
   ASSERT_EQ(run_sheaf(scratch_, command() + " -q --method packed").exit_code, 0);
   const Ran ran = run_sheaf(scratch_, command() + " --limit 3");
   EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_NE(ran.err.find("packed: the folder holds a run, but since then input.limit was 0 and is now 3"),
-            std::string::npos)
+  EXPECT_NE(
+      ran.err.find("packed: the folder holds a run, but since then input.limit was 0 (all) and is now 3"),
+      std::string::npos)
       << ran.err;
   EXPECT_FALSE(std::filesystem::exists(run_folder("standard"))) << "found before anything ran";
   std::filesystem::copy(model_, scratch_.path("broken"));

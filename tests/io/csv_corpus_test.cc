@@ -90,8 +90,8 @@ TEST(CsvCorpus, ABadRowLosesOnlyItsLine) {
                   "7! text follows the closing quote of field 3; quotes in a quoted field are doubled",
                   "8! not valid UTF-8 at byte 7",
                   "9! category \"Cofee\" is not in the schema; did you mean \"Coffee\"?",
-                  "10! the document is empty", "11! column \"sku\" is null, not text or a number",
-                  "12: a\nb\nc", "14! a quote is not closed"}));
+                  "10! the document is empty", "11! column \"sku\" is empty", "12: a\nb\nc",
+                  "14! a quote is not closed"}));
 }
 
 TEST(CsvCorpus, ListsAreReadFromJsonCells) {
@@ -103,7 +103,8 @@ TEST(CsvCorpus, ListsAreReadFromJsonCells) {
   ASSERT_EQ(rows.records[0].questions.size(), 2u);
   EXPECT_EQ(rows.records[0].questions[1].text, "Why?");
   ASSERT_EQ(rows.rejects.size(), 1u);
-  EXPECT_EQ(rows.rejects[0].reason, "column \"questions\" is text, not a list of questions");
+  EXPECT_EQ(rows.rejects[0].reason,
+            "column \"questions\" is text, not a list of questions; write a JSON list");
 }
 
 TEST(CsvCorpus, AHeaderThatCannotServeIsRefused) {

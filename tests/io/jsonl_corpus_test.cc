@@ -137,7 +137,7 @@ TEST(JsonlCorpus, ABadLineLosesOnlyItself) {
   EXPECT_EQ(line_reason(R"({"sku": 1, "category": "Tea", "title": " "})"), "column \"text\" is missing");
   EXPECT_EQ(line_reason(R"({"category": "Tea", "title": "t", "text": "x"})"), "column \"sku\" is missing");
   EXPECT_EQ(line_reason(R"({"sku": null, "category": "Tea", "title": "t", "text": "x"})"),
-            "column \"sku\" is null, not text or a number");
+            "column \"sku\" is empty");
   EXPECT_EQ(line_reason(R"({"sku": 1, "category": "Tea", "title": {"t": 1}, "text": "x"})"),
             "column \"title\" is an object, not text");
   EXPECT_EQ(line_reason(R"({"sku": 1, "category": "Tea", "title": null, "text": " \n"})"),
@@ -145,7 +145,7 @@ TEST(JsonlCorpus, ABadLineLosesOnlyItself) {
   EXPECT_EQ(line_reason(R"({"sku": 1, "category": "Cofee", "title": "t", "text": "x"})"),
             "category \"Cofee\" is not in the schema; did you mean \"Coffee\"?");
   EXPECT_EQ(line_reason(R"({"sku": 1, "category": null, "title": "t", "text": "x"})"),
-            "column \"category\" is null, not text");
+            "column \"category\" is empty");
   EXPECT_EQ(line_reason("{\"a\": " + std::string(50, '[') + std::string(50, ']') + "}"),
             "nested more than 32 levels deep");
   EXPECT_EQ(line_reason(std::string(3 << 20, '[')), "nested more than 32 levels deep");
@@ -245,12 +245,12 @@ TEST(JsonlCorpus, ReadsQuestionsOfEveryShape) {
   EXPECT_EQ(rows.records[1].questions[1].id, "2/1");
   std::vector<std::string> reasons;
   for (const Reject& reject : rows.rejects) reasons.push_back(reject.reason);
-  EXPECT_EQ(reasons,
-            (std::vector<std::string>{
-                "the record has no questions", "column \"questions\" is text, not a list of questions",
-                "a question has no \"question\"", "a question is empty",
-                "an entry of the options of a question is empty", "the context is empty",
-                "the id of a question is a list, not text or a number"}));
+  EXPECT_EQ(reasons, (std::vector<std::string>{
+                         "the record has no questions",
+                         "column \"questions\" is text, not a list of questions; write a JSON list",
+                         "a question has no \"question\"", "a question is empty",
+                         "an entry of \"options\" of a question is empty", "the context is empty",
+                         "the id of a question is a list, not text or a number"}));
 }
 
 TEST(JsonlCorpus, ReadsOneQuestionARow) {

@@ -92,9 +92,9 @@ TEST(Merge, RefusesGapsOverlapsAndStrangers) {
   EXPECT_NE(merge_error(folder, {a, b, b, c}).find("are both shard 1/3"), std::string::npos);
   EXPECT_NE(merge_error(folder, {a, make_shard(folder, "four", 1, 4), c}).find("one of 4"),
             std::string::npos);
-  EXPECT_NE(
-      merge_error(folder, {a, make_shard(folder, "seed", 1, 3, 2), c}).find("job.seed was 1 and is now 2"),
-      std::string::npos);
+  EXPECT_NE(merge_error(folder, {a, make_shard(folder, "seed", 1, 3, 2), c})
+                .find("job.seed is 1 in the first and 2 in the other"),
+            std::string::npos);
   EXPECT_NE(merge_error(folder, {a, b, folder.path("none")}).find("no such folder"), std::string::npos);
   std::filesystem::remove(b + "/_SUCCESS");
   EXPECT_NE(merge_error(folder, {a, b, c}).find("is not finished"), std::string::npos);

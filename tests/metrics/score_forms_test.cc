@@ -159,6 +159,46 @@ TEST_F(ScoreCommand, AChoiceIsNamedByItsLetterOrItsText) {
   EXPECT_DOUBLE_EQ(accuracy({"Ann", "a cat", "D", ""}), 0);
 }
 
+TEST_F(ScoreCommand, OptionsThatAreLettersAreNotTakenForOthers) {
+  const std::string gold = write(
+      "gold.jsonl",
+      R"({"id": 1, "context": "x", "questions": [{"id": "q", "question": "?", "options": ["B", "A"], "answers": ["A"]}]})"
+      "\n");
+  const auto accuracy = [&](const std::string& letter, const std::string& text) {
+    const std::string rows = write(
+        "rows.jsonl",
+        json{{"id", 1}, {"answers", {{{"id", "q"}, {"answer", letter}, {"option", text}}}}}.dump() + "\n");
+    return score("--metric accuracy --gold " + gold + " --pred " + rows)["accuracy"].get<double>();
+  };
+  EXPECT_DOUBLE_EQ(accuracy("A", "B"), 1);
+  EXPECT_DOUBLE_EQ(accuracy("B", "A"), 0);
+}
+
+TEST_F(ScoreCommand, ListsInACellAreReadAsLists) {
+  const std::string schema =
+      write("schema.yaml",
+            "categories: {Tea: [{name: Languages, type: list}, {name: Price, type: number, unit: USD}]}\n");
+  write(
+      "corpus.csv",
+      "n,t,Languages,Price\n1,x,\"German, French\",$7.50\n2,x,\"[\"\"German\"\", \"\"French\"\"]\",10.50\n");
+  const std::string job =
+      write("job.yaml",
+            "model: {path: none.gguf}\ninput: {path: corpus.csv, id: n, document: t}\n"
+            "task: {kind: extract, schema: schema.yaml}\nmethod: {name: hpd}\noutput: {path: out}\n");
+  const std::string rows =
+      write("rows.jsonl", R"({"id":"1","values":{"Languages":["German","French"],"Price":7.5}})"
+                          "\n"
+                          R"({"id":"2","values":{"Languages":["French"],"Price":10.5}})"
+                          "\n");
+  const json found = score("--metric attributes --job " + job + " --pred " + rows);
+  EXPECT_EQ(found["vc"], 4) << found;
+  const std::string gold =
+      write("gold.jsonl", R"({"id":1,"gold":{"Languages":"German, French","Price":"$7.50"}})"
+                          "\n");
+  EXPECT_EQ(score("--metric attributes --gold " + gold + " --schema " + schema + " --pred " + rows)["vc"], 2);
+  EXPECT_EQ(score("--metric attributes --gold " + gold + " --pred " + rows)["vc"], 0) << "as texts";
+}
+
 TEST_F(ScoreCommand, TakesTheFormsOfHotpotQaAndMusique) {
   const std::string hotpot =
       write("hotpot.json", R"({"answer": {"q1": "the mill", "q2": "yes"}, "sp": {"q1": []}})");

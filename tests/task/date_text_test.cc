@@ -26,6 +26,27 @@ TEST(DateText, ReadsMonthsOfOtherLanguages) {
   EXPECT_EQ(read_date_text("24. Dezember 2025").value, "2025-12-24");
 }
 
+TEST(DateText, ADayOfTheWeekOrATimeMayStandBesideADate) {
+  for (const char* text :
+       {"Sunday, 1 March 2026", "So, 1.3.2026", "Sonntag, den 1. März 2026", "dimanche 1 mars 2026",
+        "dim. 1er mars 2026", "1 March 2026, 14:30", "1.3.2026 um 19 Uhr", "1. März 2026, 19:30 Uhr",
+        "Sun 1 Mar 2026 2:30 pm", "1 mars 2026 à 20h30", "1 March 2026", "1. März 2026"})
+    EXPECT_EQ(read_date_text(text).value, "2026-03-01") << text;
+  EXPECT_EQ(read_date_text("mar 3 mars 2026").value, "2026-03-03") << "mardi";
+  EXPECT_EQ(read_date_text("mar 3 2026").value, "2026-03-03") << "March";
+  for (const char* text :
+       {"1 March 2026 and 14:30", "1 March 2026 77", "1 March 2026 sold", "Sunday 1 March"})
+    EXPECT_EQ(read_date_text(text).value, "") << text;
+}
+
+TEST(DateText, MonthsHaveOtherSpellings) {
+  for (const char* text : {"1. MÄRZ 2026", "1. Maerz 2026", "1. Mrz. 2026", "1. Mrz 2026"})
+    EXPECT_EQ(read_date_text(text).value, "2026-03-01") << text;
+  for (const char* text : {"7 FÉVRIER 2026", "7 fév. 2026", "7 fevrier 2026"})
+    EXPECT_EQ(read_date_text(text).value, "2026-02-07") << text;
+  EXPECT_EQ(read_date_text("6. Jänner 2026").value, "2026-01-06");
+}
+
 TEST(DateText, DistinguishesNoDateFromAnAmbiguousOne) {
   using Trouble = DateText::Trouble;
   for (const char* text :

@@ -69,6 +69,53 @@ TEST(FindText, FindsNumbersInAnyNotation) {
   EXPECT_EQ(span(record, uint64_t{7}), std::nullopt);
 }
 
+TEST(FindText, FindsNumbersWithSpacesOrApostrophesBetweenThousands) {
+  for (const char* text : {"1 200,50 €", "1 200,50 €", "1 200,50 €", "1 200,50 €", "1'200.50", "1’200.50",
+                           "1,200.50", "1.200,50"}) {
+    const Record record = make_record({{"t", std::string("for ") + text + " only"}});
+    EXPECT_EQ(span(record, 1200.5), (RowSpan{"t", 4, 12})) << text;
+    RowAnswer answer{1200.5};
+    check_digits(record, {"Price", "", ValueType::number}, true, answer);
+    EXPECT_EQ(answer, (RowAnswer{1200.5})) << text;
+  }
+  EXPECT_EQ(span(make_record({{"t", "12 128 GB"}}), int64_t{128}), (RowSpan{"t", 3, 6})) << "or two numbers";
+  EXPECT_EQ(span(make_record({{"t", "1'200"}}), int64_t{200}), std::nullopt);
+  EXPECT_EQ(span(make_record({{"t", "nur -,50 €"}}), 0.5), (RowSpan{"t", 5, 8}));
+  EXPECT_EQ(span(make_record({{"t", "1 200 300"}}), int64_t{1200300}), (RowSpan{"t", 0, 9}));
+}
+
+TEST(FindText, FindsDatesWithOtherLettersAndSpaces) {
+  const auto of = [](const std::string& text, const char* iso) {
+    return span(make_record({{"t", text}}), iso);
+  };
+  EXPECT_EQ(of("am 12. März 2026 um acht", "2026-03-12"), (RowSpan{"t", 3, 16}));
+  EXPECT_EQ(of("am 12. MÄRZ 2026", "2026-03-12"), (RowSpan{"t", 3, 16}));
+  EXPECT_EQ(of("le 12 décembre 2026", "2026-12-12"), (RowSpan{"t", 3, 19}));
+  EXPECT_EQ(of("le 12 déc. 2026", "2026-12-12"), (RowSpan{"t", 3, 15}));
+  EXPECT_EQ(of("on 12 March 2026", "2026-03-12"), (RowSpan{"t", 3, 16}));
+  EXPECT_EQ(of("on 12. März 2026", "2026-03-12"), (RowSpan{"t", 3, 16}));
+  EXPECT_EQ(of("Thursday, 12 March 2026", "2026-03-12"), (RowSpan{"t", 10, 23}));
+  EXPECT_EQ(of("12.3.26", "2026-03-12"), (RowSpan{"t", 0, 7}));
+}
+
+TEST(FindText, ADateWithAnotherMonthIsNotInTheDocument) {
+  const auto stands = [](const std::string& text, const char* iso) {
+    RowAnswer answer{std::string(iso)};
+    check_digits(make_record({{"t", text}}), {"Day", "", ValueType::date}, true, answer);
+    EXPECT_EQ(answer.note, is_found(answer.value) ? "" : "not in the document") << text;
+    return is_found(answer.value);
+  };
+  EXPECT_TRUE(stands("le 7 février 2026", "2026-02-07"));
+  EXPECT_FALSE(stands("le 7 février 2026", "2026-04-07"));
+  EXPECT_TRUE(stands("Programme 2026: le 7 février, à 20 heures", "2026-02-07")) << "the year is elsewhere";
+  EXPECT_FALSE(stands("Programme 2026: le 7 février, à 20 heures", "2026-04-07"));
+  EXPECT_FALSE(stands("le 7 février", "2026-02-07")) << "no year";
+  EXPECT_TRUE(stands("IMG_20260207", "2026-02-07") || stands("20260207", "2026-02-07"));
+  EXPECT_TRUE(stands("2026-02-07T20:00", "2026-02-07"));
+  EXPECT_TRUE(stands("12/03/2026", "2026-03-12"));
+  EXPECT_TRUE(stands("12/03/2026", "2026-12-03")) << "in another country";
+}
+
 TEST(FindText, FindsDatesInOtherForms) {
   const auto of = [](const std::string& text) { return span(make_record({{"t", text}}), "2026-03-01"); };
   EXPECT_EQ(of("made 1 March 2026, sold 1.3.2026"), (RowSpan{"t", 5, 17}));

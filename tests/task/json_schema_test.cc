@@ -137,7 +137,7 @@ TEST(JsonSchema, AllMistakesAreToldAtOnce) {
       error_of(R"({"properties": {"a": {"type": "object"}, "b": {"type": "string"}, "c": {"type": "array"},
                         "d": {"type": "number", "not": {}}}})"),
       "s.properties.a.type: an object inside of the object is not supported; make its keys keys of the outer "
-      "one\n  s.properties.c.items is missing; give {\"type\": \"string\"}\n  s.properties.d.not is not "
+      "one; s.properties.c.items is missing; give {\"type\": \"string\"}; s.properties.d.not is not "
       "supported; remove it");
 }
 
@@ -173,6 +173,13 @@ TEST(JsonSchema, BoundsLengthsAndFormatsAreEnforced) {
   EXPECT_TRUE(format("date-time", "2026-03-01T12:30:00Z"));
   EXPECT_TRUE(format("date-time", "2026-03-01T12:30+01:00"));
   EXPECT_FALSE(format("date-time", "2026-03-01"));
+  EXPECT_TRUE(format("date-time", "2024-02-29T23:59:59Z"));
+  for (const char* text : {"2026-02-30T12:30:00Z", "2026-13-01T12:30:00Z", "2026-03-01T25:30:00Z",
+                           "2026-03-01T12:60:00Z", "2026-03-01T12:30:61Z", "2026-03-01T12:30+01:75"})
+    EXPECT_FALSE(format("date-time", text)) << text;
+  EXPECT_TRUE(format("time", "23:59"));
+  EXPECT_FALSE(format("time", "24:00"));
+  EXPECT_FALSE(format("time", "12:99"));
   EXPECT_TRUE(format("time", "12:30"));
   EXPECT_TRUE(format("email", "a.b@c.de"));
   EXPECT_FALSE(format("email", "a.b"));

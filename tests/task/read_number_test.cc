@@ -76,6 +76,68 @@ TEST(NumberText, TheLocaleSaysWhatMarksMean) {
   EXPECT_EQ(in("de", "1,2,3"), std::nullopt);
 }
 
+TEST(NumberText, MagnitudesOfOtherLanguagesMultiply) {
+  const auto in = [](const char* locale, const char* text, const char* unit = "") {
+    return read_number_text(text, unit, find_locale(locale).value()).value;
+  };
+  EXPECT_EQ(in("de", "3 Millionen"), 3e6);
+  EXPECT_EQ(in("de", "1,5 Mio. €"), 1.5e6);
+  EXPECT_EQ(in("de", "1,5 Mio. €", "EUR"), 1.5e6);
+  EXPECT_EQ(in("de", "2 Milliarden"), 2e9);
+  EXPECT_EQ(in("de", "2 Mrd. Euro", "€"), 2e9);
+  EXPECT_EQ(in("de", "2 Tsd."), 2000);
+  EXPECT_EQ(in("de", "500 T€"), 5e5);
+  EXPECT_EQ(in("de", "500 TEUR"), 5e5);
+  EXPECT_EQ(in("de", "2 M€"), 2e6);
+  EXPECT_EQ(in("fr", "2 M€", "EUR"), 2e6);
+  EXPECT_EQ(in("fr", "3 milliards"), 3e9);
+  EXPECT_EQ(in("fr", "5 mille"), 5000);
+  EXPECT_EQ(in("de", "2 Dutzend"), 24);
+  EXPECT_EQ(in("es", "5 mil"), 5000);
+  EXPECT_EQ(in("es", "2 MILLONES"), 2e6);
+  EXPECT_EQ(in("it", "3 miliardi"), 3e9);
+  EXPECT_EQ(in("de", "2 Billionen"), 2e12);
+  for (const char* text : {"3 Billion", "1 billion", "2 trillions"})
+    EXPECT_EQ(in("fr", text), std::nullopt) << text << " is 1e9 in English only";
+  EXPECT_EQ(in("en", "1 billion"), 1e9);
+  EXPECT_EQ(in("en", "500 T€"), std::nullopt);
+}
+
+TEST(NumberText, PricesWithoutAWholeOrWithoutCents) {
+  const Locale german = find_locale("de").value(), english = find_locale("en").value();
+  for (const char* text : {"-,50 €", "–,50 €", ",50", "−,50"})
+    EXPECT_EQ(read_number_text(text, "", german).value, 0.5) << text;
+  EXPECT_EQ(read_number_text("-,50 €", "EUR", german).value, 0.5);
+  EXPECT_EQ(read_number_text("-,50 €", "", english).value, std::nullopt);
+  EXPECT_EQ(read_number_text("-,50 €").value, std::nullopt);
+  EXPECT_EQ(read_number_text("5,- €", "EUR", german).value, 5);
+  EXPECT_EQ(read_number_text("5.– CHF", "CHF", find_locale("de-CH").value()).value, 5);
+}
+
+TEST(NumberText, BoundsInWordsAreUnclearAsSignsAre) {
+  for (const char* text : {"under 5", "more than 5", "up to 100", "mindestens 5", "Up to $100", "MORE THAN 5",
+                           "über 5", "au moins 5", "más de 5", "at least 5"}) {
+    const NumberText read = read_number_text(text, "", find_locale("de").value());
+    EXPECT_EQ(read.trouble, Trouble::unclear) << text;
+  }
+  EXPECT_EQ(read_number_text("thunder 5").value, 5) << "a word that ends so";
+  EXPECT_EQ(read_number_text("about 5").value, 5);
+}
+
+TEST(NumberText, UnitsHaveOtherSpellings) {
+  const Locale german = find_locale("de").value();
+  for (const char* text : {"12,50 €", "12,50€", "12,50 Euro", "€ 12,50", "12,50 EUR", "12,50"})
+    EXPECT_EQ(read_number_text(text, "EUR", german).value, 12.5) << text;
+  EXPECT_EQ(read_number_text("12 EUR", "€").value, 12);
+  EXPECT_EQ(read_number_text("$12", "USD").value, 12);
+  EXPECT_EQ(read_number_text("12 €", "USD").trouble, Trouble::other_unit);
+  for (const char* text : {"85 m2", "85 qm", "85m²", "85 m^2", "85 Quadratmeter"})
+    EXPECT_EQ(read_number_text(text, "m²").value, 85) << text;
+  EXPECT_EQ(read_number_text("85 m²", "m2").value, 85);
+  EXPECT_EQ(read_number_text("4 cm2", "cm²").value, 4);
+  EXPECT_EQ(read_number_text("85 m", "m²").trouble, Trouble::other_unit);
+}
+
 TEST(NumberText, AllNumbersOfATextAreFound) {
   EXPECT_EQ(numbers_in("1.200 EUR, 11,5 % vol, ½ cup"), (std::vector<double>{1.2, 0.5, 1200, 11.5, 0.5}));
   EXPECT_TRUE(numbers_in("none").empty());
@@ -104,9 +166,9 @@ TEST(NumberText, TheUnitChoosesAndIsChecked) {
 }
 
 TEST(NumberText, AnyTextIsReadOrRefused) {
-  const std::string pieces[] = {"1", "0", "5",  ",",       ".",    " ",      "-",  "–",  "½",
-                                "e", "x", "k",  "/",       "^",    "³",      "$",  "'",  ":",
-                                "+", "(", "oz", "million", "\xff", "\u202f", "10", "200"};
+  const std::string pieces[] = {"1",  "0",       "5",    ",", ".",     " ",    "-",      "–",  "½",  "e",
+                                "x",  "k",       "/",    "^", "³",     "$",    "'",      ":",  "+",  "(",
+                                "oz", "million", "Mio.", "€", "up to", "\xff", "\u202f", "10", "200"};
   std::mt19937 random(3);
   int read = 0;
   for (int round = 0; round < 100'000; ++round) {

@@ -166,6 +166,9 @@ TEST(ReviewHtml, MarksWhatTheRowSaysElseWhatASearchFinds) {
   review.items.push_back({0, brand, row_answer(nullptr)});
   review.items.push_back({0, {"Size", "", ValueType::number}, row_answer(int64_t{1200})});
   review.items.push_back({0, {"Size", "", ValueType::number}, row_answer(2.5)});
+  review.items.push_back({0, {"Open", "", ValueType::boolean, {"true", "false"}}, row_answer(true)});
+  review.items.back().answer.spans = Spans{std::nullopt};
+  review.items.push_back({0, {"Day", "", ValueType::date}, row_answer("2026-03-01")});
   const json items = data_of(review_html(review, "", ""))["items"];
   EXPECT_EQ(items[0]["marks"], json::parse(R"([{"column": 0, "start": 8, "end": 11}])"));
   EXPECT_EQ(items[1]["marks"], json::parse(R"([{"column": 1, "start": 0, "end": 3}])"));
@@ -181,6 +184,10 @@ TEST(ReviewHtml, MarksWhatTheRowSaysElseWhatASearchFinds) {
   EXPECT_EQ(items[4]["sure"], nullptr);
   EXPECT_EQ(items[5]["marks"], json::parse(R"([{"column": 1, "start": 5, "end": 10}])"));
   EXPECT_EQ(items[6]["absent"], json::array({"2.5"}));
+  EXPECT_EQ(items[6]["type"], "number");
+  EXPECT_EQ(items[7]["type"], "boolean");
+  EXPECT_EQ(items[7]["absent"], json::array()) << "no document says \"true\"";
+  EXPECT_EQ(items[8]["type"], "date");
 }
 
 TEST(ReviewHtml, NumbersKeepTheirDigits) {

@@ -286,8 +286,8 @@ TEST(Object, MembersAreReadAsValuesAre) {
   const WrittenObject cut = read_object("\"Brand\": \"x\", \"Weight\": 1");
   EXPECT_FALSE(cut.whole);
   EXPECT_EQ(read_member(kText, cut, true), (RowAnswer{"x"}));
-  EXPECT_EQ(read_member(kNumber, cut, true).note, "the answer was cut at the length limit before it");
-  EXPECT_EQ(read_member(kNumber, cut, false).note, "the answer cannot be read up to it");
+  EXPECT_EQ(read_member(kNumber, cut, true).note, "the answer was cut at the length limit before this value");
+  EXPECT_EQ(read_member(kNumber, cut, false).note, "the answer cannot be read as far as this value");
 }
 
 // Cutting off one number after the other would take minutes.

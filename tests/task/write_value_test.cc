@@ -26,6 +26,43 @@ TEST(WriteValue, IsALiteralOfTheAttributesType) {
   EXPECT_EQ(write_value(kNotes, "a"), "[\"a\"]");
 }
 
+TEST(TypedGold, IsReadByTheTypeOfItsAttribute) {
+  Attribute price{"Price", "", ValueType::number, {}, "USD"};
+  EXPECT_EQ(typed_gold(price, "10.50"), json(10.5));
+  EXPECT_EQ(typed_gold(price, "$7.50"), json(7.5));
+  EXPECT_EQ(typed_gold(price, "1,200"), std::nullopt) << "without a locale";
+  price.locale = find_locale("en").value();
+  EXPECT_EQ(typed_gold(price, "1,200"), json(1200));
+  const Attribute day{"Day", "", ValueType::date}, open{"Open", "", ValueType::boolean, {"true", "false"}};
+  EXPECT_EQ(typed_gold(day, "4 March 2026"), json("2026-03-04"));
+  EXPECT_EQ(typed_gold(day, "soon"), std::nullopt);
+  for (const char* yes : {"yes", "TRUE", "ja", "oui", "Sí"})
+    EXPECT_EQ(typed_gold(open, yes), json(true)) << yes;
+  for (const char* no : {"no", "False", "nein", "non"}) EXPECT_EQ(typed_gold(open, no), json(false)) << no;
+  EXPECT_EQ(typed_gold(open, true), json(true));
+  const json both = json::array({"German", "French"});
+  EXPECT_EQ(typed_gold(kNotes, "German, French"), both);
+  EXPECT_EQ(typed_gold(kNotes, R"(["German", "French"])"), both);
+  EXPECT_EQ(typed_gold(kNotes, both), both);
+  EXPECT_EQ(typed_gold(kNotes, json::array({"a, b"})), json::array({"a, b"})) << "one part of a list";
+  EXPECT_EQ(typed_gold(kBrand, "1,200"), json("1,200"));
+  EXPECT_EQ(write_value(kNotes, "German, French"), R"(["German", "French"])");
+}
+
+TEST(UnreadableGold, CountsAndNamesOne) {
+  UnreadableGold unreadable;
+  EXPECT_EQ(unreadable.notice("g.csv", "compared as text"), "");
+  unreadable.add({"Day", "", ValueType::date}, "soon");
+  EXPECT_EQ(unreadable.notice("g.csv", "compared as text"),
+            "g.csv: 1 gold value that the type of its attribute does not hold, compared as text: \"soon\" of "
+            "\"Day\"");
+  unreadable.add({"Day", "", ValueType::date}, json::array({"never"}));
+  EXPECT_EQ(
+      unreadable.notice("g.csv", "compared as text"),
+      "g.csv: 2 gold values that the type of their attribute does not hold, compared as text: \"soon\" of "
+      "\"Day\", …");
+}
+
 TEST(WriteValue, AbsentIsNull) {
   for (const json& gold : {json(), json::array(), json("n/a"), json::array({"n/a", "x"})})
     for (const Attribute& attribute : {kBrand, kWeight, kRoast, kNotes})
