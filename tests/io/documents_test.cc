@@ -88,7 +88,8 @@ TEST(Documents, ABadRowIsRejectedAlone) {
   const std::string head = R"({"id": 2, "question": "q", "documents": )";
   for (const auto& [line, reason] : std::vector<std::pair<std::string, std::string>>{
            {head + R"([], "s": []})", "the record has no documents"},
-           {head + R"("one", "s": []})", "column \"documents\" is text, not a list of documents"},
+           {head + R"("one", "s": []})",
+            "column \"documents\" is text, not a list of documents; write a JSON list"},
            {R"({"id": 2, "question": "q", "s": [1]})", "column \"documents\" is missing"},
            {head + R"(["a", " "], "s": [0, 1]})", "document 2 is empty"},
            {head + R"([{"title": "a"}], "s": [0]})", "document 1 has no \"text\""},

@@ -56,7 +56,7 @@ TEST(ParquetCorpus, ReadsOtherCellsAsText) {
   EXPECT_EQ(rows.records[0].id, json(1.5));
   ASSERT_EQ(rows.rejects.size(), 1u);
   EXPECT_EQ(rows.rejects[0].place.row, 2);
-  EXPECT_EQ(rows.rejects[0].reason, "column \"sku\" is null, not text or a number");
+  EXPECT_EQ(rows.rejects[0].reason, "column \"sku\" is empty");
 }
 
 TEST(ParquetCorpus, InvalidTextRejectsOnlyItsRow) {

@@ -152,7 +152,7 @@ TEST_F(Gguf, RefusesTensorsThatCannotBe) {
   refused(made, {"\"t\"", "twice"});
   made = plain;
   made.tensor(std::string("bad\nname\x80", 9), {4}, 0, 1);
-  refused(made, {"bad\\x0aname\\x80"});
+  refused(made, {"bad\\nname\\x80"});
 }
 
 TEST_F(Gguf, KeepsTypesItDoesNotRead) {
