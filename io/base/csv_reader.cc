@@ -37,13 +37,28 @@ CsvReader::CsvReader(const std::string& path, const std::string& name, size_t lo
   if (const std::string advice = describe_no_csv(shown_name, first); !advice.empty())
     refuse("{}: {}", shown_name, advice);
   if (first.starts_with(kByteOrderMark)) begin_ = kByteOrderMark.size();
-  choose_separator(shown_name);
+  if (!take_separator_line()) choose_separator(shown_name);
   read_header(shown_name);
 }
 
 bool CsvReader::has(size_t at) {
   while (begin_ + at >= end_ && !ended_) fill();
   return begin_ + at < end_;
+}
+
+/// Excel's first line "sep=;", which is no header.
+bool CsvReader::take_separator_line() {
+  const std::string_view start(buffer_.data() + begin_, end_ - begin_);
+  const size_t end = start.find('\n');
+  std::string_view line = start.substr(0, end);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (end == std::string_view::npos || line.size() != 5 ||
+      small_letters(std::string(line.substr(0, 4))) != "sep=" || line[4] == '"')
+    return false;
+  separator_ = line[4];
+  begin_ += end + 1;
+  ++line_;
+  return true;
 }
 
 void CsvReader::choose_separator(const std::string& path) {

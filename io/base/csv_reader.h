@@ -12,9 +12,10 @@ class CsvReader : BufferedReader {
  public:
   static constexpr size_t kLongestRow = 16 << 20;
 
-  /// Reads the header. The separator is a tab where the name ends in .tsv; else it is the one of comma,
-  /// semicolon, tab and bar that the header has most. Refuses a file whose header cannot be read; `name` says
-  /// what messages call it, if not by its path. `longest_row`: bytes of the longest row that is not broken.
+  /// Reads the header. The separator is what a first line "sep=;" names, or a tab where the name ends in
+  /// .tsv; else it is the one of comma, semicolon, tab and bar that the header has most. Refuses a file whose
+  /// header cannot be read; `name` says what messages call it, if not by its path. `longest_row`: bytes of
+  /// the longest row that is not broken.
   explicit CsvReader(const std::string& path, const std::string& name = {}, size_t longest_row = kLongestRow);
 
   /// Of the header; none where the file is empty or damaged before its end.
@@ -40,6 +41,7 @@ class CsvReader : BufferedReader {
 
   /// Whether the row has a byte at `at`, which is read if need be.
   bool has(size_t at);
+  bool take_separator_line();
   void choose_separator(const std::string& path);
   void read_header(const std::string& name);
   /// Finds the fields of the row at `begin_` and goes to its end, or to where something is wrong with it, and

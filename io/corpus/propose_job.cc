@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <set>
 
+#include "core/text/html_text.h"
 #include "core/text/spelling.h"
 #include "core/text/utf8.h"
 #include "io/corpus/column_facts.h"
@@ -31,6 +32,10 @@ constexpr std::string_view kIds =
 /// No text may give them away.
 constexpr std::string_view kAnswers = "gold wrong answer answers extra";
 constexpr std::string_view kContexts = "context passage paragraph article document text";
+constexpr std::string_view kDocuments = "documents docs passages contexts paragraphs articles sources";
+constexpr std::string_view kHtml[] = {"</p>", "<br",   "</li>",     "</div>", "</span>",
+                                      "</b>", "</td>", "</strong>", "&nbsp;", "&amp;"};
+constexpr int64_t kSomeHtml = 5;  // one in so many
 
 /// Whether a job and a schema can name it.
 bool is_nameable(const std::string& name) {
@@ -66,7 +71,7 @@ class Proposer {
   }
 
   JobProposal propose(const std::string& path, const std::string& format) {
-    if (columns_.empty()) return {};
+    if (columns_.empty() || sample_.empty()) return {};
     choose_id();
     if (requests()) return {job_text(path, "auto"), {}};
     if (asks()) return {job_text(path, format), {}};
@@ -120,17 +125,20 @@ class Proposer {
 
   /// Whether the records have questions about a text; then says which columns.
   bool asks() {
-    std::string questions, question, context;
+    std::string questions, question, context, documents;
     for (const ColumnFacts& column : columns_) {
+      if (column.is_called(kDocuments) && column.lists == column.given && column.given > 0)
+        documents = column.name;
       if (column.is_called("questions") && column.lists == column.given && column.given > 0)
         questions = column.name;
       if (column.is_called("question") && column.is_text()) question = column.name;
       if (context.empty() && column.is_called(kContexts) && column.is_text()) context = column.name;
     }
-    if (context.empty() || (questions.empty() && question.empty())) return false;
+    if ((context.empty() && documents.empty()) || (questions.empty() && question.empty())) return false;
     question_ = question;
     questions_ = questions;
-    context_ = context;
+    documents_ = documents;
+    if (documents.empty()) context_ = context;
     for (const ColumnFacts& column : columns_)
       if (column.is_called("options") && column.given > 0 && column.lists == column.given)
         options_ = column.name;
@@ -208,12 +216,27 @@ class Proposer {
     }
   }
 
+  /// Whether enough texts of some columns have tags or entities.
+  bool is_html(const std::vector<std::string>& columns) const {
+    const auto count = std::ranges::count_if(sample_, [&](const json& record) {
+      return std::ranges::any_of(columns, [&](const std::string& column) {
+        const std::string text = scalar_text(record.value(column, json()));
+        return std::ranges::any_of(
+            kHtml, [&](std::string_view sign) { return text.find(sign) != std::string::npos; });
+      });
+    });
+    return count > 0 && kSomeHtml * count >= records();
+  }
+
   int64_t count_in_text(const std::string& column) const {
+    const bool html = is_html(texts_);
     return std::ranges::count_if(sample_, [&](const json& record) {
-      std::string text;
-      for (const std::string& name : texts_)
-        text += small_letters(scalar_text(record.value(name, json()))) + '\n';
-      return stands_in(record.value(column, json()), text);
+      std::string all;
+      for (const std::string& name : texts_) {
+        const std::string text = scalar_text(record.value(name, json()));
+        all += small_letters(html ? html_text(text).text : text) + '\n';
+      }
+      return stands_in(record.value(column, json()), all);
     });
   }
 
@@ -241,14 +264,17 @@ class Proposer {
       text += fmt::format("  # no id, so that rows are numbered; {}\n", one_line(repeated_id_));
     add("category", category_);
     add("context", context_);
+    add("documents", documents_);
     add("questions", questions_);
     if (questions_.empty()) add("question", question_);
     if (questions_.empty()) add("options", options_);
     std::vector<std::string> texts;
     for (const std::string& column : texts_) texts.push_back(yaml_word(column));
     if (!texts.empty()) text += fmt::format("  document: [{}]\n", fmt::join(texts, ", "));
-    return text + (context_.empty() ? "\ntask:\n  kind: extract\n  schema: schema.yaml\n"
-                                    : "\ntask:\n  kind: ask\n\nmethod:\n  name: ippd\n");
+    if (is_html(texts_.empty() ? std::vector{context_} : texts_)) text += "  html: text\n";
+    return text + (context_.empty() && documents_.empty()
+                       ? "\ntask:\n  kind: extract\n  schema: schema.yaml\n"
+                       : "\ntask:\n  kind: ask\n\nmethod:\n  name: ippd\n");
   }
 
   std::string schema_text(const std::string& path) const {
@@ -289,7 +315,7 @@ class Proposer {
   bool requests_ = false;
   std::string id_repeats_;   // how often the id repeats, in words; empty: never
   std::string repeated_id_;  // a column that is called an id and is none, and why
-  std::string id_, category_, context_, questions_, question_, options_;
+  std::string id_, category_, context_, documents_, questions_, question_, options_;
   std::vector<std::string> texts_;
   std::vector<ColumnFacts> attributes_;
   ColumnFacts beyond_;                                        // of attributes that are too many to propose

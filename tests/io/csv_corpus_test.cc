@@ -66,6 +66,21 @@ TEST(CsvCorpus, SeparatorsComeFromTheNameOrTheHeader) {
   EXPECT_EQ(read("e.csv.zst", pack("sku,category,title,text\n1,Tea,a,b\n", "zst")), Told{"2: a\nb"});
 }
 
+TEST(CsvCorpus, AFirstLineMayNameTheSeparator) {
+  const TempFolder folder;
+  for (const char* first : {"sep=;\n", "SEP=;\r\n", "\xef\xbb\xbfsep=;\n"}) {
+    CsvReader reader(folder.write("a.csv", std::string(first) + "id;a,b,c\n1;x\n"));
+    EXPECT_EQ(reader.columns(), (std::vector<std::string>{"id", "a,b,c"})) << first;
+    const auto row = reader.next();
+    ASSERT_TRUE(row) << first;
+    EXPECT_EQ(row->line, 3) << first;
+    EXPECT_EQ(reader.field(1), "x") << first;
+  }
+  EXPECT_EQ(CsvReader(folder.write("a.csv", "sep=,b\n1,2\n")).columns(),
+            (std::vector<std::string>{"sep=", "b"}));
+  EXPECT_EQ(CsvReader(folder.write("a.csv", "sep=;")).columns(), (std::vector<std::string>{"sep=", ""}));
+}
+
 TEST(CsvCorpus, ABadRowLosesOnlyItsLine) {
   const TempFolder folder;
   const std::string path = folder.write("c.csv",

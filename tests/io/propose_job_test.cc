@@ -107,6 +107,30 @@ TEST(ProposeJob, RecognizesQuestions) {
   EXPECT_EQ(job.input.question, "question");
 }
 
+TEST(ProposeJob, RecognizesQuestionsAboutSeveralDocuments) {
+  const TempFolder folder;
+  for (const char* asked : {R"("question": "What?")", R"("questions": ["What?", "Why?"])"}) {
+    const JobProposal proposal = proposed(
+        folder.write("q.jsonl", fmt::format(R"({{"id": "a", "docs": ["A box.", "A cup."], {}}})", asked)));
+    EXPECT_TRUE(proposal.schema.empty());
+    const Job job = pasted(folder, proposal);
+    EXPECT_EQ(job.task.kind, TaskKind::ask);
+    EXPECT_EQ(job.input.documents, "docs");
+  }
+}
+
+TEST(ProposeJob, ReadsHtmlAsText) {
+  const TempFolder folder;
+  std::string text = "id;title;description;price\n";
+  for (int i = 0; i < 8; ++i)
+    text += fmt::format("{};Cup no. {};\"<p>A cup for {},50&nbsp;EUR</p>\";\"{},50 EUR\"\n", i, i, i, i);
+  const JobProposal proposal = proposed(folder.write("h.csv", text));
+  EXPECT_EQ(pasted(folder, proposal).input.html, Html::text);
+  EXPECT_NE(proposal.schema.find("price"), std::string::npos) << "it stands in the text";
+  EXPECT_EQ(pasted(folder, proposed(folder.write("p.csv", "id;title\n1;A & B\n2;A < B\n"))).input.html,
+            Html::keep);
+}
+
 TEST(ProposeJob, ReadsParquet) {
   const TempFolder folder;
   write_parquet(folder.path("t.parquet"), {{"asin", "string", {"B1", "B2"}},
@@ -124,7 +148,7 @@ TEST(ProposeJob, AnEmptyCorpusGetsNoProposal) {
   const TempFolder folder;
   EXPECT_EQ(proposed(folder.write("e.csv", "")).job, "");
   EXPECT_EQ(proposed(folder.write("e.jsonl", "{}\n")).job, "");
-  pasted(folder, proposed(folder.write("h.csv", "a,b\n")));
+  EXPECT_EQ(proposed(folder.write("h.csv", "a,b\n")).job, "") << "only a header";
   pasted(folder, proposed(folder.write("i.csv", "id\n1\n2\n")));
 }
 
