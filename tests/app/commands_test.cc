@@ -74,7 +74,11 @@ TEST(Run, ADeviceThatIsNotThereIsRefused) {
   const TempFolder scratch;
   const Ran ran =
       run_sheaf(scratch, "run configs/demo.yaml --device cuda:99 --set output.path=" + scratch.path("o"));
-  EXPECT_EQ(ran.exit_code, 3);
+#ifdef SHEAF_WITH_CUDA
+  EXPECT_EQ(ran.exit_code, 3) << "another machine may have it";
+#else
+  EXPECT_EQ(ran.exit_code, 2) << "no machine helps";
+#endif
   EXPECT_NE(ran.err.find("cuda:99"), std::string::npos) << ran.err;
 }
 
