@@ -44,49 +44,6 @@ void show_prompt(const Stack& stack, const Tokenizer& tokenizer, int64_t number,
   print_text(stack_text(next, text_of, name));
 }
 
-void show_plan(const JobPlan& plan, const Job& job, Stream to) {
-  const auto say = [to]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
-    print_line(fmt::format(format, std::forward<Args>(args)...), to);
-  };
-  say("{} in {}, {}, {} to decode, {}", counted(plan.read.records, "record"),
-      counted(std::ssize(plan.bins), "bin"), counted(plan.stacks(), "prompt"),
-      counted(plan.engine.answers, "answer"), counted(plan.read.rejects, "reject"));
-  size_t width = 24;
-  for (const JobPlan::Bin& bin : plan.bins) width = std::max(width, count_characters(bin.title));
-  for (const JobPlan::Bin& bin : plan.bins)
-    say("  {:{}} {:6} {:7} {:6} {}", bin.title, width, bin.records, plural("record", bin.records), bin.stacks,
-        plural("prompt", bin.stacks));
-  const int64_t tokens = plan.engine.tokens();
-  int64_t examples = 0;
-  for (const auto& [category, count] : plan.examples) examples += count;
-  if (examples > 0)
-    say("examples {} in all; with the instruction, at most {} tokens before a document", examples,
-        plan.head_tokens());
-  if (plan.reuses) {
-    const int64_t all = plan.read.reused + plan.read.trusted + plan.engine.answers;
-    say("reused   {} already known ({:.1f} % of all)", counted(plan.read.reused, "answer"),
-        all > 0 ? 100 * static_cast<double>(plan.read.reused) / static_cast<double>(all) : 0);
-  }
-  if (plan.read.trusted > 0)
-    say("trusted  {} of another model are not asked for", counted(plan.read.trusted, "answer"));
-  say("tokens   {} computed; without sharing {} ({:.1f}x)", tokens, plan.engine.alone_tokens,
-      tokens > 0 ? static_cast<double>(plan.engine.alone_tokens) / static_cast<double>(tokens) : 0);
-  if (!job.engine.kv_store.path.empty())
-    say("store    plan does not look into {}; a run uses what it holds instead of computing it",
-        job.engine.kv_store.path);
-  if (plan.engine.first_answers > 0)
-    say("rounds   2: first {} of at most {} tokens, then the answers from them",
-        counted(plan.engine.first_answers, "finding"), job.method.finding_tokens);
-  say("steps    {} of at most {} tokens, if every answer has {} tokens{}", plan.engine.steps,
-      plan.step_tokens, plan.answer_tokens,
-      plan.engine.first_answers > 0 ? fmt::format(" and every finding {}", job.method.finding_tokens) : "");
-  say("memory   {:.1f} MB of keys and values at the peak, of {:.0f} MB",
-      static_cast<double>(plan.kv_peak_bytes) / 1e6, static_cast<double>(plan.kv_pool_bytes) / 1e6);
-  print_text(rejects_text(plan.read.rejects, plan.read.records + plan.read.rejects, plan.reject_reasons,
-                          fmt::format("a run writes all of them to {}/rejects.jsonl", job.output.path)),
-             to);
-}
-
 int plan(const PlanOptions& options) {
   stop_in_order();
   OpenedJob opened(options.read());
@@ -127,7 +84,7 @@ int plan(const PlanOptions& options) {
   if (options.json)
     print_json(made->json(), 2, to);
   else if (!options.quiet)
-    show_plan(*made, job, to);
+    print_text(made->text(job), to);
   if (!made->duplicates.empty() && !options.quiet) print_note(made->duplicates);
   if (const std::string warning =
           rejects_warning(made->read.rejects, made->read.records + made->read.rejects);

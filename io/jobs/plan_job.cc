@@ -5,6 +5,9 @@
 #include "core/engine/backend.h"
 #include "core/report/report.h"
 #include "core/report/run_statistics.h"
+#include "core/text/printable.h"
+#include "core/text/spelling.h"
+#include "core/text/utf8.h"
 #include "io/files/job_fingerprint.h"
 #include "io/jobs/repeated_ids.h"
 #include "io/jobs/trusted_run.h"
@@ -53,6 +56,48 @@ nlohmann::ordered_json JobPlan::json() const {
         {"records", bin.records}, {"stacks", bin.stacks}, {"head_tokens", bin.head_tokens}};
   for (const auto& [category, count] : examples) json["examples"][category] = count;
   return json;
+}
+
+std::string JobPlan::text(const Job& job) const {
+  std::string text;
+  const auto say = [&text]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
+    text += printable_line(fmt::format(format, std::forward<Args>(args)...)) + "\n";
+  };
+  say("{} in {}, {}, {} to decode, {}", counted(read.records, "record"), counted(std::ssize(bins), "bin"),
+      counted(stacks(), "prompt"), counted(engine.answers, "answer"), counted(read.rejects, "reject"));
+  size_t width = 24;
+  for (const Bin& bin : bins) width = std::max(width, count_characters(bin.title));
+  for (const Bin& bin : bins)
+    say("  {:{}} {:6} {:7} {:6} {}", bin.title, width, bin.records, plural("record", bin.records), bin.stacks,
+        plural("prompt", bin.stacks));
+  const int64_t tokens = engine.tokens();
+  int64_t shown = 0;
+  for (const auto& [category, count] : examples) shown += count;
+  if (shown > 0)
+    say("examples {} in all; with the instruction, at most {} tokens before a document", shown,
+        head_tokens());
+  if (reuses) {
+    const int64_t all = read.reused + read.trusted + engine.answers;
+    say("reused   {} already known ({:.1f} % of all)", counted(read.reused, "answer"),
+        all > 0 ? 100 * static_cast<double>(read.reused) / static_cast<double>(all) : 0);
+  }
+  if (read.trusted > 0)
+    say("trusted  {} of another model are not asked for", counted(read.trusted, "answer"));
+  say("tokens   {} computed; without sharing {} ({:.1f}x)", tokens, engine.alone_tokens,
+      tokens > 0 ? static_cast<double>(engine.alone_tokens) / static_cast<double>(tokens) : 0);
+  if (!job.engine.kv_store.path.empty())
+    say("store    plan does not look into {}; a run uses what it holds instead of computing it",
+        job.engine.kv_store.path);
+  if (engine.first_answers > 0)
+    say("rounds   2: first {} of at most {} tokens, then the answers from them",
+        counted(engine.first_answers, "finding"), job.method.finding_tokens);
+  say("steps    {} of at most {} tokens, if every answer has {} tokens{}", engine.steps, step_tokens,
+      answer_tokens,
+      engine.first_answers > 0 ? fmt::format(" and every finding {}", job.method.finding_tokens) : "");
+  say("memory   {:.1f} MB of keys and values at the peak, of {:.0f} MB",
+      static_cast<double>(kv_peak_bytes) / 1e6, static_cast<double>(kv_pool_bytes) / 1e6);
+  return text + rejects_text(read.rejects, read.records + read.rejects, reject_reasons,
+                             fmt::format("a run writes all of them to {}/rejects.jsonl", job.output.path));
 }
 
 std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool allow_empty,

@@ -28,6 +28,7 @@ struct JobPlan {
   /// Of the instruction and its examples, at most.
   int64_t head_tokens() const;
   nlohmann::ordered_json json() const;
+  std::string text(const Job& job) const;  ///< lines for people
 };
 
 /// Called with each prompt, counted from 1, and the records that its segments are of.
