@@ -104,7 +104,7 @@ uint32_t lower(uint32_t point) {
 
 std::u32string lower_text(std::u32string_view text) {
   std::u32string small;
-  for (const uint32_t point : text) small += lower(point);
+  for (const uint32_t point : text) small += static_cast<char32_t>(lower(point));
   return small;
 }
 
