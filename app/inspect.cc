@@ -128,8 +128,8 @@ void add_inspect_command(Program& program) {
         kRequired},
        {"--model", options->model, "The model of the proposed job (default: the one that comes with sheaf)"},
        {"--write", options->write,
-        "Write the job proposed for a corpus to this .yaml file, and its schema beside it; refuses "
-        "to overwrite a file",
+        "Write the proposed job to this .yaml file and its schema beside it; sheaf does not overwrite "
+        "existing files",
         value_name("JOB.yaml")},
        {"--json", options->json, "Print one JSON object instead"}},
       [options] {

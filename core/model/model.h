@@ -56,8 +56,8 @@ struct Matrix {
   std::vector<float> read_all() const;
   /// The same rows as the bits of bf16.
   void read_bf16(int64_t first, int64_t count, uint16_t* out) const;
-  /// The same rows as they are stored, row_bytes() each, in the order in which read() gives them, without
-  /// the adapter.
+  /// Rows [first, first + count) as the file has them, row_bytes() each, in read()'s order; the adapter is
+  /// left out.
   void read_stored(int64_t first, int64_t count, std::byte* out) const;
   /// The same rows as e4m3, and the scale of each. A row that is e4m3 with a single scale stays as it is.
   void read_e4m3(int64_t first, int64_t count, uint8_t* out, float* scales) const;

@@ -29,9 +29,7 @@ void KnownAnswers::leave_out(std::span<const Record> records, std::vector<ReadyR
     if (count == 0 || (together && count < std::ssize(each.known))) each.known.clear();
     for (size_t q = 0; q < each.keys.size(); ++q)
       if (!each.takes(q)) here.insert(each.keys[q]);
-    ready[i].parts.known = each.known.empty() ? each.taken : each.known;
-    for (size_t q = 0; q < each.known.size(); ++q)
-      if (each.takes(q)) ready[i].parts.known[q] = true;
+    ready[i].parts.leave_out(each.known);
   }
 }
 

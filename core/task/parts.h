@@ -84,6 +84,11 @@ struct RecordParts {
   std::vector<bool> known = {};  ///< questions that need not be asked; empty: none
 
   bool asks(size_t question) const { return known.empty() || !known[question]; }
+  /// Leaves out more questions; empty: none.
+  void leave_out(const std::vector<bool>& questions) {
+    known.resize(std::max(known.size(), questions.size()));
+    for (size_t i = 0; i < questions.size(); ++i) known[i] = known[i] || questions[i];
+  }
   /// The questions that are asked, by their index.
   auto asked() const {
     return std::views::iota(size_t{0}, questions().size()) |

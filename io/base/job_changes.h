@@ -13,7 +13,8 @@ std::string describe_changes(const nlohmann::ordered_json& before, const nlohman
 std::vector<std::string> list_changes(const nlohmann::ordered_json& before,
                                       const nlohmann::ordered_json& now);
 
-/// The same of two that stand side by side: "job.method.documents is 6 in the first and 4 in the other".
+/// The keys, dotted, whose values differ between two runs: "job.method.documents is 6 in the first and 4 in
+/// the other".
 std::vector<std::string> list_differences(const nlohmann::ordered_json& first,
                                           const nlohmann::ordered_json& other);
 

@@ -220,12 +220,7 @@ bool EstimateInputs::read_changed(const EstimateAsked& asked) {
   make_records_ = [this](const Job::Method&, Task* own_task) {
     std::vector<ReadyRecord> ready = make_ready(*own_task, records_);
     for (size_t i = 0; i < ready.size(); ++i)
-      if (ready[i].refused.empty()) {
-        const std::vector<bool> taken = std::exchange(ready[i].parts.known, known_[i]);
-        if (known_[i].empty()) ready[i].parts.known = taken;
-        for (size_t q = 0; q < std::min(taken.size(), known_[i].size()); ++q)
-          if (taken[q]) ready[i].parts.known[q] = true;
-      }
+      if (ready[i].refused.empty()) ready[i].parts.leave_out(known_[i]);
     return ready;
   };
   const bool on_gpu = settings.at("device") == "cuda";

@@ -14,7 +14,7 @@ struct CalibrateSettings {
   std::string metric = "attributes";
   bool unmentioned_absent = false;  ///< as in JoinOptions
   double precision = 0;             ///< to be promised for what another job takes (task.trust); 0: none
-  double risk = 0.05;               ///< that the promise does not hold
+  double risk = 0.05;               ///< probability that less than `precision` of what is taken is right
 };
 
 /// How far confidence was off before it was scaled, and after, on the same answers.

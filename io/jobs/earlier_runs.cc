@@ -181,8 +181,7 @@ std::vector<EarlierRun> find_earlier_runs(const std::vector<std::string>& asked,
     if (const size_t colon = text.find(':'); colon != std::string::npos && !is_uri(text) && !exists(text))
       if (const std::string word = text.substr(0, colon + 1);
           word != kLatest && nearest_spelling(word, std::vector{std::string(kLatest)}) == kLatest)
-        refuse("output.reuse: {}: there is no such run; did you mean {}{}?", text, kLatest,
-               text.substr(colon + 1));
+        refuse("output.reuse: {} does not exist; did you mean {}{}?", text, kLatest, text.substr(colon + 1));
     const bool latest = text.starts_with(kLatest);
     const std::string place = latest ? text.substr(kLatest.size()) : text;
     const bool pattern = latest || has_wildcard(place) || place.find('{') != std::string::npos;

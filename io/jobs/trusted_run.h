@@ -8,8 +8,8 @@
 
 namespace sheaf {
 
-/// The values of a finished run, usually of a smaller model, that a job takes instead of decoding them again:
-/// those whose confidence is high enough (task.trust, docs/confidence.md).
+/// The sure values of a finished run, usually of a smaller model: a job takes those whose confidence reaches
+/// its threshold and decodes the others (task.trust, docs/confidence.md).
 class TrustedRun {
  public:
   /// Reads the rows of the run that the job trusts. Refuses a run that is not finished, has no confidence, or

@@ -35,7 +35,7 @@ TEST(Mistakes, AreNamedWithAFix) {
       {"run", "JOB is required; see `sheaf run --help`"},
       {run + "--limit 3 --limit 4", "--limit is given twice; give it once; see `sheaf run --help`"},
       {run + "--require-reuse ''", "--require-reuse must not be empty"},
-      {run + "--reuse lates:out/x", "there is no such run; did you mean latest:out/x?"},
+      {run + "--reuse lates:out/x", "lates:out/x does not exist; did you mean latest:out/x?"},
       {run + "--set method.name=ipd", "method.name cannot be \"ipd\"; did you mean \"ippd\"?"},
       {run + "--lmit 3", "unknown option --lmit; did you mean \"--limit\"?"},
       {"plan " + job + " --dump -1", "--dump must be a whole number of at least 0; got -1"},
