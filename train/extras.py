@@ -135,6 +135,7 @@ def free_commas(text):
 def insert(text, said, in_title, pick):
     """The text with `said` in its title, or as a sentence after it."""
     title, line, rest = text.partition("\n")
+    said = guard_commas(said, [said])
     if in_title:
         parts = re.split(r", (?!(?:19|20)\d\d\b)", title)  # not inside of "May 3, 2026"
         if len(parts) > 2 and pick.random() < 0.6:

@@ -363,8 +363,10 @@ class OfferVariant:
         if name in CODES and self.one_form and kind < (0.7 if stated else 0.1) and all(
                 re.fullmatch(self.codes[name], gold) for gold in stated):
             attribute |= {"type": "pattern", "pattern": self.codes[name]}
-        elif name not in CODES and kind < 0.2:
+        elif name not in CODES and kind < 0.3:
             some = pick.sample(list(self.language.kinds.values()), 3) if name == "type" else []
+            if some and self.language.name == "en" and kind < 0.15:
+                return self.make_classes(attribute, golds, [said for one in kinds + some for said in one["types"]])
             values = [str(value) for value in values_of(slot)] + [said for one in some for said in one["types"]]
             return self.make_enum(attribute, golds, stated, values)
         elif kind > 0.85:
@@ -377,10 +379,22 @@ class OfferVariant:
         options = list({text.lower(): text for text in stated + pick.sample(values, min(len(values), 4))}.values())
         if not values or len(options) < 2:
             return golds
-        lower = pick.random() < 0.6
-        table = {text.lower(): text.lower() if lower else text for text in options}
+        case = pick.choice([str, str, str.lower, str.lower, str.lower, str.upper])
+        table = {text.lower(): case(text) for text in options}
         attribute |= {"type": "enum", "options": [table[text.lower()] for text in pick.sample(options, len(options))]}
         return [table[gold.lower()] if isinstance(gold, str) else gold for gold in golds]
+
+    def make_classes(self, attribute, golds, types):
+        """Makes the attribute the class of the type, which is its last word: an engagement ring is a ring."""
+        def class_of(said):
+            return said.split()[-1].lower()
+
+        stated = {class_of(gold) for gold in golds if isinstance(gold, str)}
+        others = sorted({class_of(said) for said in types} - stated)
+        options = [*sorted(stated), *self.pick.sample(others, min(len(others), self.pick.randint(1, 6)))]
+        case = self.pick.choice([str.lower, str.lower, str.title])
+        attribute |= {"type": "enum", "options": [case(said) for said in self.pick.sample(options, len(options))]}
+        return [case(class_of(gold)) if isinstance(gold, str) else gold for gold in golds]
 
     def add_extras(self):
         """Adds flags, dates and the like, which are not part of the kinds."""
@@ -388,7 +402,7 @@ class OfferVariant:
         self.texts = [guard_commas(offer.text, offer.joined.values()) for offer in self.offers]
         names = {attribute["name"].lower() for attribute in self.attributes}
         chosen = []
-        for fits, counts in ((lambda extra: extra.said, [0, 0, 1, 1, 2]), (lambda extra: extra.date, [0, 0, 0, 1]),
+        for fits, counts in ((lambda extra: extra.said, [0, 1, 1, 2, 3]), (lambda extra: extra.date, [0, 0, 0, 1]),
                              (lambda extra: not extra.said and not extra.date, [0, 0, 0, 1, 1, 2])):
             chosen += pick.sample(list(filter(fits, self.language.extras)), pick.choice(counts))
         for extra in pick.sample(chosen, len(chosen)):
