@@ -8,7 +8,7 @@ from pathlib import Path
 
 import place  # noqa: F401  (finds the modules of train/)
 import vary
-from extras import EXTRAS, English, Extra, add_extra, insert, make_code, make_date
+from extras import EXTRAS, FRACTIONS, English, Extra, add_extra, insert, make_code, make_date
 from trouble import Trouble
 
 TITLES = [
@@ -31,6 +31,9 @@ def numbers_in(text):
         found |= {float(number.replace(",", ""))}
         if re.fullmatch(r"\d+,\d+", number):
             found.add(float(number.replace(",", ".")))
+    for share, forms in FRACTIONS.items():
+        for form in forms:
+            found |= {int(whole) + share for whole in re.findall(rf"(\d+){re.escape(form)}", text)}
     return found
 
 
