@@ -376,13 +376,14 @@ class OfferVariant:
     def make_enum(self, attribute, golds, stated, values):
         """Makes the attribute one of what is stated and a few other values; a text where these are none."""
         pick = self.pick
-        options = list({text.lower(): text for text in stated + pick.sample(values, min(len(values), 4))}.values())
+        # Not lower(): in capitals, Weißgold and Weissgold are the same.
+        options = list({text.casefold(): text for text in stated + pick.sample(values, min(len(values), 4))}.values())
         if not values or len(options) < 2:
             return golds
         case = pick.choice([str, str, str.lower, str.lower, str.lower, str.upper])
-        table = {text.lower(): case(text) for text in options}
-        attribute |= {"type": "enum", "options": [table[text.lower()] for text in pick.sample(options, len(options))]}
-        return [table[gold.lower()] if isinstance(gold, str) else gold for gold in golds]
+        table = {text.casefold(): case(text) for text in options}
+        attribute |= {"type": "enum", "options": [table[text.casefold()] for text in pick.sample(options, len(options))]}
+        return [table[gold.casefold()] if isinstance(gold, str) else gold for gold in golds]
 
     def make_classes(self, attribute, golds, types):
         """Makes the attribute the class of the type, which is its last word: an engagement ring is a ring."""
