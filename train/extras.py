@@ -167,6 +167,20 @@ def state_flag(text, extra, name, holds, pick):
     return insert(text, said.rstrip(".") if in_title else said, in_title, pick)
 
 
+def plain_option(name):
+    """How a schema may write a value of the attribute `name` as an option: "women" for Women's, "medium" for Medium Roast
+    as the type of a roast, "box" for Boxes."""
+    own = {word.lower() for word in name.replace("_", " ").split()}
+
+    def form(value):
+        words = [word for word in value.split() if word.lower() not in own] or value.split()
+        text = re.sub(r"s?['’](?:s\b)?(?=\s|$)", "", " ".join(words).lower())
+        text = re.sub(r"(?<=x|z)es$|(?<=ch|sh|ss)es$", "", text)
+        return re.sub(r"(?<=men)s$|(?<=[a-z]{3}[b-hj-rtv-z])s$", "", text) or value.lower()
+
+    return form
+
+
 def enumerate_words(words, ands, pick):
     if len(words) == 1 or pick.random() < 0.3:
         return ", ".join(words)

@@ -5,6 +5,9 @@ from wordings import ENDINGS, MAKERS, SYLLABLES
 SHOPS = """Mart Store Shop Outlet Direct Depot Deals Superstore Warehouse Bazaar Market Express Online Supplies Traders
 Megastore Discounts Wholesale Emporium Center""".split()
 DOMAINS = [".com", ".com", ".com", ".net", ".co.uk", ".de", ".eu", ".fr", ".es", ".shop"]
+THINGS = """Nomad Voyager Captain Pilot Traveler Explorer Cruiser Hiker Metro Cloud Breeze Comet Orbit Pulse Spark Echo
+Drift Matrix Vertex Horizon Journey Legend Spirit Wonder Harmony Comfort Festival Weekend Morning Winter Titan Duke Baron
+Countess Marquis Badger Panda Tiger Domino Bistro Avenue Boulevard Plaza Piazza Corsica Lisbon Oslo Kyoto Havana""".split()
 SERIES_ENDS = "Pro Plus Line Max Elite Classic Series Edge Air One Lite Prime Station".split()
 ROMAN = ["II", "III", "IV", "V", "X", "G2", "G3", "2.0", "XL", "Mini", "SE"]
 
@@ -57,3 +60,14 @@ def series_name(pick):
     if kind < 0.75:
         return f"{first} {pick.choice(ROMAN)}"
     return "".join(pick.sample(SYLLABLES, 2)).capitalize()
+
+
+def model_name(pick):
+    """A name that a model has in place of a number: Oslo 40, Domino, Vela 3 Pro."""
+    name = pick.choice(MAKERS + THINGS) if pick.random() < 0.7 else "".join(pick.sample(SYLLABLES, 2)).capitalize()
+    kind = pick.random()
+    if kind < 0.3:
+        name += f" {pick.choice([1, 2, 3, 5, 7, 10, 12, 20, 22, 30, 35, 38, 50, 65, 90, 100, 200, 300, 500, 1000])}"
+    if kind < 0.1 or kind > 0.85:
+        name += f" {pick.choice([*SERIES_ENDS, *ROMAN])}"
+    return name

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import yaml
 
-from extras import EXTRAS, Extra, add_extra, free_commas, guard_commas, make_code
-from names import made_up, series_name, shop_name, short_maker
+from extras import EXTRAS, Extra, add_extra, free_commas, guard_commas, make_code, plain_option
+from names import made_up, model_name, series_name, shop_name, short_maker
 from noise import add_code, add_price, add_shop, make_noise, parts
 
 NOISY = 0.35  # offers with noise around their titles
 HYPE = 0.3  # titles with a word of praise, which is no value
 BESIDE = 0.06  # offers with another one named below them
+NAMED = 0.35  # groups of offers whose models have names ("Oslo 40") and no numbers
 OFTEN = {"type": 0.93, "brand": 0.8, "series": 0.45, "model": 0.45, "part": 0.35, "stock": 0.15, "barcode": 0.17,
          "seller": 0.3, "condition": 0.1, "price": 0.1, "fits": 0.7}  # how often an offer states it; others: 0.6
 ASKED = {"type": 0.8, "brand": 0.8, "series": 0.45, "model": 0.5, "part": 0.5, "stock": 0.25, "barcode": 0.3,
@@ -28,6 +29,7 @@ CODES = {
     "isbn": [r"978\d{10}", r"978-\d-\d{4}-\d{4}-\d"],
 }
 MEASURES = ("length", "width", "depth", "height")  # stand together: W 40 cm x H 20 cm
+NUMBERED = re.compile(r"(?i)num[mb]?er|num[eé]ro|número|nummer|code|\bno\b|-Nr")  # in names of attributes
 EITHER = ("model", "part")  # a code without a label may be one or the other
 
 
@@ -61,6 +63,12 @@ class Language:
         found += [rf"\d[\s/-]*(?:{'|'.join(units)})(?!\w)"] if units else []
         found += signs
         return re.compile("|".join(found), re.IGNORECASE) if found else None
+
+    def names_of(self, name, named):
+        """What shops and schemas call the concept. `named`: models have names, which stand for their series."""
+        if named and name == "series":
+            return [said for said in self.concepts["model"]["names"] if not NUMBERED.search(said)]
+        return self.concepts[name]["names"]
 
     def number(self, number):
         """A number as the language writes it."""
@@ -118,13 +126,16 @@ def make_device(language, pick):
 class Offer:
     """A made-up offer: `text`, the `values` that it states as texts or lists of them, and `typed` ones as numbers."""
 
-    def __init__(self, kind, language, codes, pick):
-        self.kind, self.language, self.pick = kind, language, pick
+    def __init__(self, kind, language, codes, pick, named=False):
+        """`named`: its model has a name, which is its series then."""
+        self.kind, self.language, self.pick, self.named = kind, language, pick, named
         self.values, self.typed, self.bare = {}, {}, None
-        codes_of = kind.get("codes", ["model", "part", "stock", "barcode"])
+        codes_of = [name for name in kind.get("codes", ["model", "part", "stock", "barcode"])
+                    if not (named and name == "model")]
+        often = OFTEN | {"series": 0.75} if named else OFTEN
         for name in ["type", "brand", "series", *codes_of, *kind["slots"], "condition", "price", "seller"]:
             # More than seven specifications make no title.
-            if name in language.concepts and name not in self.values and pick.random() < OFTEN.get(name, 0.6) and (
+            if name in language.concepts and name not in self.values and pick.random() < often.get(name, 0.6) and (
                     name in OFTEN or len(self.values) < 9):
                 self.values[name], typed = self.make(name, codes)
                 if typed is not None:
@@ -141,7 +152,7 @@ class Offer:
         if name == "brand":
             return make_maker(self.language, pick), None
         if name == "series":
-            return series_name(pick), None
+            return model_name(pick) if self.named else series_name(pick), None
         if name == "seller":
             return shop_name(pick), None
         if name in codes:
@@ -164,17 +175,21 @@ class Offer:
             return join[0].join(value[:-1]) + join[1] + value[-1]
         return parts(value)[0]
 
+    def said_name(self, name):
+        """What the shop calls the concept."""
+        return self.pick.choice(self.language.names_of(name, self.named))
+
     def labelled(self, name, written, title):
         """The value as the title, or a description, states it."""
         concept, pick = self.language.concepts[name], self.pick
         if name in EITHER and title and not self.bare and pick.random() < 0.6:
             self.bare = name
             return written
-        forms = concept.get("titles" if title else "said")
+        forms = [] if self.named and name == "series" else concept.get("titles" if title else "said")
         if not forms or not title and pick.random() < 0.5:
             if title:
                 return written
-            said = pick.choice(concept["names"])
+            said = self.said_name(name)
             return pick.choice(self.language.said).format(written, name=said, lower=said.lower())
         return pick.choice(forms).format(written)
 
@@ -238,10 +253,10 @@ class Offer:
         if not below:
             return pick.choice(["", "", "\n" + pick.choice(self.language.filler)])
         if table:
-            lines = [f"{pick.choice(self.language.concepts[name]['names'])}{{}} {self.joined[name]}" for name in below]
+            lines = [f"{self.said_name(name)}{{}} {self.joined[name]}" for name in below]
             absent = [name for name in ("brand", "model", "part", "stock", "barcode", "series") if name not in self.values]
             if absent and pick.random() < 0.15:
-                lines.append(f"{pick.choice(self.language.concepts[pick.choice(absent)]['names'])}{{}} "
+                lines.append(f"{self.said_name(pick.choice(absent))}{{}} "
                              + pick.choice(["N/A", "null", "-", "n/a"]))
             mark, between = pick.choice([(":", "\n"), (":", "\n"), (":", " | "), (" -", "\n"), (":", "; "),
                                          (":", "\n- ")])
@@ -264,10 +279,11 @@ class OfferVariant:
         kinds = [pick.choice(kinds)] if pick.random() < 0.8 else pick.sample(kinds, 3)
         self.codes = {name: pick.choice(patterns) for name, patterns in CODES.items()}
         self.one_form = pick.random() < 0.4  # all codes of a concept are alike
+        self.named = pick.random() < NAMED
         self.offers = []
         for _ in range(count):
             codes = self.codes if self.one_form else {name: pick.choice(patterns) for name, patterns in CODES.items()}
-            self.offers.append(Offer(pick.choice(kinds), language, codes, pick))
+            self.offers.append(Offer(pick.choice(kinds), language, codes, pick, self.named))
         self.texts = [offer.text for offer in self.offers]
         self.attributes, self.golds = [], [{} for _ in self.offers]
         self.asked = {}  # concept to its attribute's name
@@ -289,6 +305,8 @@ class OfferVariant:
         own = list(dict.fromkeys(name for kind in kinds for name in [*kind["slots"], *kind.get("codes", [])]))
         asked = [name for name in own if name in concepts and pick.random() < share]
         asked += [name for name, often in ASKED.items() if name in concepts and pick.random() < often]
+        if self.named:
+            asked = [name for name in asked if name != "model"]
         names = {said.lower() for name in own if name in concepts for said in concepts[name]["names"]}
         others = [name for name in concepts if name not in own and self.language.hints[name]
                   and not names & {said.lower() for said in concepts[name]["names"]}]
@@ -301,7 +319,9 @@ class OfferVariant:
         pick = self.pick
         words = pick.choice([words for words in self.words if name in words.concepts] or [self.language])
         concept = words.concepts[name]
-        said = pick.choice(concept["names"])
+        said = pick.choice(words.names_of(name, self.named))
+        if self.named and name == "series":
+            concept = words.concepts["model"]
         taken = {attribute["name"].lower() for attribute in self.attributes}
         if said.lower() in taken:
             return
@@ -381,6 +401,10 @@ class OfferVariant:
         if not values or len(options) < 2:
             return golds
         case = pick.choice([str, str, str.lower, str.lower, str.lower, str.upper])
+        if self.language.name == "en" and pick.random() < 0.4:
+            case = plain_option(attribute["name"])
+            if len({case(text) for text in options}) < len(options):
+                case = str.lower
         table = {text.casefold(): case(text) for text in options}
         attribute |= {"type": "enum", "options": [table[text.casefold()] for text in pick.sample(options, len(options))]}
         return [table[gold.casefold()] if isinstance(gold, str) else gold for gold in golds]

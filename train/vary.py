@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from extras import EXTRAS, add_extra, add_noise, free_commas, guard_commas
+from extras import EXTRAS, add_extra, add_noise, free_commas, guard_commas, plain_option
 from names import made_up
 from noise import add_code, add_shop, make_noise
 from offers import make_offers
@@ -42,10 +42,10 @@ def read_titles(path, closed):
         except (ValueError, KeyError, StopIteration, AttributeError):
             raise Trouble(f"{path}:{number}: not a line {{input, category, target_scores}}") from None
     if closed:
-        names = {}
+        # Not what every product has: labels leave it out although the title says it.
+        names = {product["category"]: {} for product in products}
         for product in products:
-            for name in product["values"]:
-                names.setdefault(product["category"], {})[name] = None
+            names[product["category"]] |= dict.fromkeys(product["values"].keys() - EVERYWHERE)
         for product in products:
             product["values"] = names[product["category"]] | product["values"]
     return products
@@ -279,15 +279,15 @@ class Variant:
                      for value, found in zip(stated, numbers)}
             return [table.get(value, value) if isinstance(value, str) else value for value in golds]
         if 0.5 < kind < 0.68 and stated and max(map(len, stated)) < 30:
-            lower = pick.random() < 0.6
-            options = list(dict.fromkeys(value.lower() if lower else value for value in stated))
-            others = [other if lower else written for other, written in self.known.get(name, {}).items()]
-            others = [other for other in others if other.lower() not in {o.lower() for o in options} and len(other) < 30]
+            form = pick.choice([str, str.lower, plain_option(attribute["name"]), plain_option(attribute["name"])])
+            options = list(dict.fromkeys(form(value) for value in stated))
+            others = {form(other) for other in self.known.get(name, {}).values() if len(other) < 30}
+            others = sorted(other for other in others if other.lower() not in {o.lower() for o in options})
             options += pick.sample(others, min(len(others), pick.randint(1, 5)))
             if len({o.lower() for o in options}) == len(options) and len(options) > 1:
                 pick.shuffle(options)
                 attribute |= {"type": "enum", "options": options}
-                return [value.lower() if isinstance(value, str) and lower else value for value in golds]
+                return [form(value) if isinstance(value, str) else value for value in golds]
         if 0.68 < kind < 0.78:
             attribute["type"] = "list"
             return [re.split(r", | & | and |/", value) if isinstance(value, str) else value for value in golds]
