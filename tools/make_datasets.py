@@ -40,7 +40,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CATALOG = ROOT / "datasets/catalog"
 PASSAGES = ROOT / "datasets/passages"
 SHOPS = ROOT / "datasets/shops"
-SHOP_FILES = (("shops.yaml", ["products.jsonl"]), ("offers.yaml", ["offers.jsonl", "offers-held.jsonl"]))
+SHOP_FILES = (("shops.yaml", ["products.jsonl"]), ("offers.yaml", ["offers.jsonl", "offers-held.jsonl"]),
+              ("ads.yaml", ["ads-held.jsonl"]))
 SCHEMAS = ROOT / "configs/schemas"
 TYPES = {"text", "span", "number", "integer", "boolean", "date", "pattern", "enum", "list"}
 MARK = re.compile(r"\{(\w)(?:=([^:{}]+))?:([^{}]+)\}")

@@ -1,4 +1,8 @@
 """Attention that computes only the blocks of tokens of which some see each other: PyTorch's FlexAttention."""
+import importlib.util
+import os
+import shutil
+
 import torch
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from transformers import AttentionInterface
@@ -6,6 +10,21 @@ from transformers import AttentionInterface
 from trouble import Trouble
 
 NAME = "sheaf_blocks"
+
+
+def changes_scores(config):
+    return bool(getattr(config, "attn_logit_softcapping", None)) or config.model_type == "gpt_oss"
+
+
+def missing_for_blocks(config, device):
+    """Why blocks do not work with this model on this machine, or None."""
+    if device.type == "cpu":
+        return "they work only on a GPU"
+    if not shutil.which(os.environ.get("CC", "cc")) and not shutil.which("gcc"):
+        return "they need a C compiler"
+    if importlib.util.find_spec("triton") is None:
+        return "they need the package triton"
+    return "this model changes its scores in a way that blocks do not know" if changes_scores(config) else None
 
 
 def blocks_of(rows):

@@ -69,9 +69,10 @@ def parser():
     add("--recompute", choices=["auto", "always", "never"], default="auto",
         help="compute layers again in the backward pass instead of keeping what they gave: a third to a half "
         "slower, with a fraction of the memory (default: auto, when a step does not fit)")
-    add("--attention", choices=["mask", "blocks"], default="mask",
-        help="mask: all pairs of tokens of a row, with a mask (default); blocks: only blocks of 128 tokens of which "
-        "some see each other, which is faster for long rows (GPU only, needs a C compiler)")
+    add("--attention", choices=[AUTO, "mask", "blocks"], default=AUTO,
+        help="mask: all pairs of tokens of a row, with a mask; blocks: only blocks of 128 tokens of which some see each "
+        "other, half as fast again on a GPU, which needs a C compiler and half a minute at first (default: auto, blocks "
+        "where they work)")
     add("--compile", action="store_true",
         help="compile the layers, which takes a minute at first and makes steps faster; needs a C compiler")
     add("--warmup", type=share, default=0.05, metavar="SHARE",

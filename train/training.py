@@ -10,7 +10,7 @@ from torch._dynamo.exc import TorchDynamoException
 import checkpoint
 import diagnosis
 import model as models
-from attention import use_blocks
+from attention import missing_for_blocks, use_blocks
 from batch import batches, batches_of_epoch, make_rows, rows_of_batch
 from data import read_about, read_prompts
 from faster import compile_layers, make_faster
@@ -118,12 +118,15 @@ class Training:
             model = models.add_lora(model, options.model, options.lora_rank, options.alpha, options.dropout)
         self.model = model.to(self.device)
         make_faster(self.model)
+        missing = missing_for_blocks(model.config, self.device)
+        if options.attention == "blocks" and missing:
+            raise Trouble(f"--attention blocks: {missing}; use --attention mask")
+        blocks = not missing and options.attention != "mask"
+        if missing and options.attention == AUTO and self.device.type == "cuda":
+            self.say(f"attention computes all pairs of tokens of a row, not only blocks: {missing}")
         if options.compile:
-            compile_layers(self.model, dynamic=None if options.attention == "blocks" else True)
-        blocks = options.attention == "blocks"
+            compile_layers(self.model, dynamic=None if blocks else True)
         if blocks:
-            if self.device.type == "cpu":
-                raise Trouble("--attention blocks works only on a GPU; use --attention mask")
             use_blocks(self.model)
         self.loss = Loss(self.model, self.device, models.type_of_products(self.device), blocks)
         self.recomputing = False
@@ -234,8 +237,8 @@ class Training:
                 pass  # the traceback would keep the tensors of the step alive
             except TorchDynamoException as error:
                 reason = str(error).strip().splitlines()[0]
-                raise Trouble(f"code for this machine cannot be compiled ({reason}); leave out --compile and "
-                              "--attention blocks") from None
+                raise Trouble(f"code for this machine cannot be compiled ({reason}); leave out --compile and use "
+                              "--attention mask") from None
             if total is None:
                 self.save_memory(pieces)
         rate = self.rate * rate_share(step, self.horizon, self.options.warmup)

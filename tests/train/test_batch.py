@@ -2,13 +2,15 @@
 import tempfile
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 import place  # noqa: F401
 import prompts as made
 import numpy
 import tiny
 import torch
-from attention import blocks_of, use_blocks
+from attention import blocks_of, missing_for_blocks, use_blocks
 from batch import batches, make_rows, pack, rows_of_batch
 from data import read_prompts
 from loss import Loss
@@ -122,6 +124,18 @@ class Batch(unittest.TestCase):
                 self.assertTrue(torch.allclose(masked.of_targets(piece), losses, atol=1e-5))
         blocks = blocks_of(rows[0])
         self.assertEqual(blocks.to_dense().shape[-1], -(-rows[0].tokens.shape[1] // 128))
+
+    def test_blocks_are_for_gpus_and_for_plain_scores(self):
+        gpu, cpu = torch.device("cuda"), torch.device("cpu")
+        plain = SimpleNamespace(model_type="qwen2")
+        capped = SimpleNamespace(model_type="gemma2", attn_logit_softcapping=50.0)
+        with mock.patch("attention.shutil.which", return_value="/usr/bin/cc"), \
+                mock.patch("attention.importlib.util.find_spec", return_value=True):
+            self.assertIsNone(missing_for_blocks(plain, gpu))
+            self.assertIn("only on a GPU", missing_for_blocks(plain, cpu))
+            self.assertIn("changes its scores", missing_for_blocks(capped, gpu))
+        with mock.patch("attention.shutil.which", return_value=None):
+            self.assertIn("C compiler", missing_for_blocks(plain, gpu))
 
     def test_rows_are_multiples_of_128_wide(self):
         for longest in (1, 63, 64, 65, 128, 129, 191, 192, 200, 1000):

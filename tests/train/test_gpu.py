@@ -44,15 +44,16 @@ class GpuTest(unittest.TestCase):
 
     def test_trains(self):
         losses = {}
-        for more in ([], ["--full"], ["--recompute", "always"], ["--compile"], ["--attention", "blocks"],
-                     ["--attention", "blocks", "--compile"], ["--attention", "blocks", "--full"]):
+        mask = ["--attention", "mask"]
+        for more in (mask, ["--full", *mask], ["--recompute", "always", *mask], ["--compile", *mask], [], ["--compile"],
+                     ["--full"], ["--recompute", "always"]):
             with self.subTest(more):
                 code, text = self.train(*more, "--restart")
                 self.assertEqual(code, 0, text)
                 log = [json.loads(line) for line in (self.folder / "out/log.jsonl").read_text().splitlines()]
                 self.assertGreater(log[-1]["peak_gb"], 0.1)
                 found = losses[tuple(more)] = torch.tensor([line["loss"] for line in log[:-1]])
-                expected = losses[("--full",) if "--full" in more else ()]
+                expected = losses[("--full", *mask) if "--full" in more else tuple(mask)]
                 self.assertTrue(torch.allclose(found, expected, rtol=0.02), (expected, found))
 
     def test_blocks_learn_what_masks_learn(self):

@@ -106,7 +106,7 @@ class TrainingTest(unittest.TestCase):
         self.train("out", *self.LORA, "--restart")
 
     def test_blocks_need_a_gpu(self):
-        self.assertIn("works only on a GPU", self.train("out", *self.LORA, "--attention", "blocks", code=2))
+        self.assertIn("they work only on a GPU", self.train("out", *self.LORA, "--attention", "blocks", code=2))
 
     def test_pieces_of_a_batch_add_up(self):
         """A step in pieces that need less memory moves the weights like a step at once."""
