@@ -127,6 +127,8 @@ def numbers_in(text):
                 plain = part.replace(thousands, "").replace(decimal, ".")
                 if re.fullmatch(r"\d+(\.\d+)?", plain):
                     found.add(float(plain))
+    for sign, share in (("½", 0.5), ("¼", 0.25), ("¾", 0.75)):
+        found |= {int(whole or 0) + share for whole in re.findall(rf"(\d*){sign}", text)}
     words = {word: n for n, word in enumerate("zero one two three four five six".split())} | {"ground floor": 0}
     return found | {n for word, n in words.items() if word in text.lower()}
 
