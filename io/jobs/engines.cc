@@ -45,7 +45,8 @@ Engines::Engines(OpenedJob& opened, const Use& use, const Replace& replace) {
     const bool fp8 = opened.job().model.dtype == Precision::fp8;
     if (use.predict)
       one.device = find_device_model(one.backend->device(), fp8 ? Precision::fp8 : Precision::bf16,
-                                     attended_keys(opened.job().engine, one.backend->config()));
+                                     attended_precision(one.backend->config(), opened.job().engine.kv_dtype,
+                                                        opened.job().engine.reproducible));
     EngineOptions options = opened.engine_options(*one.backend, i);
     // Devices of another kind compute other bits.
     if (store_ && one.backend->kv_kind() == backend(0).kv_kind()) options.store = &*store_;

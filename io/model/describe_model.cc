@@ -31,11 +31,11 @@ ordered_json count_tensors(const Model& model, int64_t& parameters) {
   add(model.embedding);
   add(model.final_norm);
   if (!model.config.tied_output) add(model.output);
-  for (const LayerWeights& layer : model.layers)
-    for (const Matrix* matrix :
-         {&layer.attention_norm, &layer.q, &layer.k, &layer.v, &layer.q_bias, &layer.k_bias, &layer.v_bias,
-          &layer.q_norm, &layer.k_norm, &layer.o, &layer.mlp_norm, &layer.gate, &layer.up, &layer.down})
-      add(*matrix);
+  add(model.output_bias);
+  for (const LayerWeights& layer : model.layers) {
+    for (const Matrix* matrix : layer.linears()) add(*matrix);
+    for (const Matrix* vector : layer.vectors()) add(*vector);
+  }
   ordered_json list = ordered_json::array();
   for (const auto& [type, count] : types)
     list.push_back({{"type", type}, {"tensors", count.tensors}, {"bytes", count.bytes}});
@@ -57,7 +57,7 @@ ordered_json describe_model(const std::string& path) {
   const ordered_json tensor_types = count_tensors(model, parameters);
   return {
       {"family", config.family},
-      {"layers", config.layers},
+      {"layers", config.layer_count()},
       {"hidden", config.hidden},
       {"ffn", config.ffn},
       {"heads", config.heads},
@@ -67,7 +67,7 @@ ordered_json describe_model(const std::string& path) {
       {"vocab", config.vocab},
       {"context", config.context},
       {"qk_norm", kQkNormNames[static_cast<size_t>(config.qk_norm)]},
-      {"post_norm", config.post_norm},
+      {"post_norm", config.norms.post_attention},
       {"tied_output", config.tied_output},
       {"parameters", parameters},
       {"tensor_types", tensor_types},

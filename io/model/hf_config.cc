@@ -3,37 +3,37 @@
 #include <cmath>
 
 #include "io/base/json_file.h"
-#include "io/model/config_fields.h"
+#include "io/model/family.h"
+#include "io/model/model_config.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::json;
 
-/// The fields of a config.json, or of a section of it.
-struct HfFields : JsonFields {
-  using JsonFields::JsonFields;
-  static std::string named(const char* key) { return fmt::format("\"{}\"", key); }
-};
-
 const Family& family_of(const HfFields& fields) {
   const std::string type = fields.text("model_type");
-  const Family* family = find_family(type, &FamilyNames::config);
+  const Family* family = find_family(type, &Family::name);
   if (family == nullptr)
     refuse("{}: model type {} is not supported (supported: {})", fields.source(), shown(type),
-           family_names(&FamilyNames::config));
+           family_names(&Family::name));
   if (const json* architectures = fields.find("architectures")) {
     if (!architectures->is_array() ||
-        std::ranges::find(*architectures, json(family->names.architecture)) == architectures->end()) {
+        std::ranges::find(*architectures, json(family->architecture)) == architectures->end()) {
       refuse("{}: \"architectures\" is {}, {} is needed", fields.source(), shown_json(*architectures),
-             family->names.architecture);
+             family->architecture);
     }
   }
   return *family;
 }
 
-/// Fields that change what the model computes in ways sheaf does not know; the neutral value passes.
-void refuse_unsupported(const HfFields& fields) {
+bool reads(const Family& family, std::string_view key) {
+  return std::ranges::any_of(family.hf_keys, [&](const char* own) { return own != nullptr && own == key; });
+}
+
+/// Fields that change what the model computes in ways that its family does not know; the neutral value
+/// passes.
+void refuse_unsupported(const HfFields& fields, const Family& family) {
   struct Neutral {
     const char* key;
     json value;
@@ -58,30 +58,25 @@ void refuse_unsupported(const HfFields& fields) {
   }};
   for (const auto& [key, value] : neutral) {
     const json* found = fields.find(key);
-    if (found != nullptr && *found != value)
+    if (found != nullptr && *found != value && !reads(family, key))
       refuse("{}: \"{}\": {} is not supported", fields.source(), key, shown_json(*found));
   }
+  if (reads(family, "hidden_act")) return;
   const std::string activation = fields.text("hidden_act", "silu");
   if (activation != "silu" && activation != "swish") {
     refuse("{}: activation {} is not supported (supported: silu)", fields.source(), shown(activation));
   }
 }
 
-/// A sliding window is not modelled: within one window it is plain attention, so it caps the context.
-void apply_window(const HfFields& fields, const Family& family, const json& object, ModelConfig& config) {
-  if (const json* types = fields.find("layer_types")) {
-    if (!types->is_array()) refuse("{}: \"layer_types\" is not a list", fields.source());
-    for (const json& type : *types) {
-      if (type != "full_attention" && type != "sliding_attention") {
-        refuse("{}: attention type {} is not supported", fields.source(), shown_json(type));
-      }
+void check_layer_types(const HfFields& fields) {
+  const json* types = fields.find("layer_types");
+  if (types == nullptr) return;
+  if (!types->is_array()) refuse("{}: \"layer_types\" is not a list", fields.source());
+  for (const json& type : *types) {
+    if (type != "full_attention" && type != "sliding_attention") {
+      refuse("{}: attention type {} is not supported", fields.source(), shown_json(type));
     }
   }
-  const bool switchable = config.family == "qwen2" || config.family == "qwen3";
-  if (switchable && !fields.boolean("use_sliding_window", false)) return;
-  const int32_t fallback = object.contains("sliding_window") ? 0 : family.default_window;
-  const int32_t window = count(fields, "sliding_window", fallback);
-  if (window > 0) config.context = std::min(config.context, window);
 }
 
 std::vector<float> factors(const HfFields& rope, const char* key, int32_t pairs) {
@@ -104,23 +99,24 @@ std::vector<float> factors(const HfFields& rope, const char* key, int32_t pairs)
 /// rope_theta, rope_scaling and partial_rotary_factor.
 class RopeSection {
  public:
-  RopeSection(const HfFields& fields, ModelConfig& config)
+  RopeSection(const HfFields& fields, const HfRopeRules& rules, ModelConfig& config)
       : fields_(fields),
+        rules_(rules),
         config_(config),
         object_(section(fields)),
         rope_(object_, fields.source() + ": rope") {}
 
   void read() {
     check_keys();
-    base_ = rope_.number("rope_theta", fields_.number("rope_theta", 10000));
+    base_ = rope_.number("rope_theta", fields_.number("rope_theta", rules_.base));
     if (!(base_ > 1)) refuse("{}: \"rope_theta\" is {}; it must be above 1", fields_.source(), base_);
     const double part = rope_.number("partial_rotary_factor", fields_.number("partial_rotary_factor", 1));
     if (!(part > 0 && part <= 1)) refuse("{}: \"partial_rotary_factor\" is {}", fields_.source(), part);
-    if (part != 1 && config_.family != "phi3")
+    if (part != 1 && !rules_.partial)
       refuse("{}: \"partial_rotary_factor\": {} is not supported for {}", fields_.source(), part,
              config_.family);
     config_.rotary_dim = static_cast<int32_t>(config_.head_dim * part);
-    set_rope(make_table(), config_);
+    config_.ropes = {make_table()};
   }
 
  private:
@@ -164,12 +160,12 @@ class RopeSection {
     // transformers lets the field beside the section win over the one inside it.
     const char* key = "original_max_position_embeddings";
     if (fields_.has(key)) return positive(fields_, key);
-    return positive(rope_, key, config_.family == "phi3" ? 4096 : config_.context);
+    return positive(rope_, key, rules_.original_context > 0 ? rules_.original_context : config_.context);
   }
 
   RopeTable make_table() {
     std::string type = rope_.text("rope_type", rope_.text("type", "default"));
-    if (config_.family == "phi3" && (type == "su" || type == "yarn")) type = "longrope";
+    if (rules_.old_long_rope && (type == "su" || type == "yarn")) type = "longrope";
     const int32_t dim = config_.rotary_dim;
     if (dim < 2)
       refuse("{}: only {} of {} dimensions are rotary; at least 2 must be", fields_.source(), dim,
@@ -228,31 +224,70 @@ class RopeSection {
   }
 
   const HfFields& fields_;
+  const HfRopeRules& rules_;
   ModelConfig& config_;
   json object_;
   HfFields rope_;
-  double base_ = 10000;
+  double base_ = 0;
 };
 
+ModelConfig read_sizes(const HfFields& fields) {
+  ModelConfig config;
+  const int32_t layers = count(fields, "num_hidden_layers");
+  if (layers > kMostLayers)
+    refuse("{}: \"num_hidden_layers\" is {}, at most {} are supported", fields.source(), layers, kMostLayers);
+  config.layers.resize(static_cast<size_t>(layers));
+  config.hidden = count(fields, "hidden_size");
+  config.ffn = count(fields, "intermediate_size");
+  config.heads = count(fields, "num_attention_heads");
+  config.kv_heads = count(fields, "num_key_value_heads", config.heads);
+  config.context = count(fields, "max_position_embeddings");
+  config.head_dim = count(fields, "head_dim", std::max(config.hidden / config.heads, 1));
+  config.vocab = count(fields, "vocab_size");
+  config.norm_eps = static_cast<float>(fields.number("rms_norm_eps"));
+  config.tied_output = fields.boolean("tie_word_embeddings", false);
+  if (config.head_dim > 4096)
+    refuse("{}: \"head_dim\" is {}, at most 4096 is supported", fields.source(), config.head_dim);
+  return config;
+}
+
 }  // namespace
+
+void read_hf_rope(const HfFields& file, ModelConfig& config, const HfRopeRules& rules) {
+  RopeSection(file, rules, config).read();
+}
+
+std::vector<int64_t> read_hf_layers(const HfFields& file, const char* key, const ModelConfig& config) {
+  const json* list = file.find(key);
+  if (list == nullptr || !list->is_array() || list->size() != config.layers.size())
+    refuse("{}: \"{}\" must be a list with one number for each of the {} layers", file.source(), key,
+           config.layers.size());
+  std::vector<int64_t> numbers;
+  for (const json& number : *list) {
+    if (!number.is_number_integer())
+      refuse("{}: \"{}\" contains {}; it must be a list of whole numbers", file.source(), key,
+             shown_json(number));
+    numbers.push_back(number.get<int64_t>());
+  }
+  return numbers;
+}
+
+void read_hf_window(const HfFields& file, ModelConfig& config, int32_t fallback) {
+  const int32_t window = count(file, "sliding_window", file.says_null("sliding_window") ? 0 : fallback);
+  if (window > 0) config.context = std::min(config.context, window);
+}
 
 FileConfig read_hf_config(const std::string& path) {
   constexpr size_t largest = 1 << 20;
   const json object = read_json_object(path, largest);
   const HfFields fields(object, path);
   const Family& family = family_of(fields);
-  refuse_unsupported(fields);
-  ModelConfig config = read_sizes(fields, family, &SizeKey::hugging_face);
-  const int32_t plain_head_dim =
-      family.default_head_dim > 0 ? family.default_head_dim : config.hidden / config.heads;
-  config.head_dim = count(fields, "head_dim", plain_head_dim);
-  config.vocab = count(fields, "vocab_size");
-  config.norm_eps = static_cast<float>(fields.number("rms_norm_eps"));
-  config.tied_output = fields.boolean("tie_word_embeddings", false);
-  if (config.head_dim > 4096)
-    refuse("{}: \"head_dim\" is {}, at most 4096 is supported", path, config.head_dim);
-  RopeSection(fields, config).read();
-  apply_window(fields, family, object, config);
+  refuse_unsupported(fields, family);
+  check_layer_types(fields);
+  ModelConfig config = read_sizes(fields);
+  config.family = family.name;
+  family.describe(config);
+  family.read_hf(fields, config);
   check_config(config, path);
   const std::optional<Quantization> quantization = read_quantization(fields, path);
   return {config, &family, quantization, quantization ? quantization->stored_bits() : 16};

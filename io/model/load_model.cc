@@ -13,6 +13,7 @@ namespace sheaf {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::string_literals;
 
 /// What a tensor is called in Hugging Face checkpoints, which adapters go by too, and in GGUF files.
 struct Name {
@@ -23,11 +24,6 @@ constexpr Name kEmbedding{"model.embed_tokens", "token_embd"};
 constexpr Name kFinalNorm{"model.norm", "output_norm"};
 constexpr Name kOutput{"lm_head", "output"};
 constexpr Name kLayer{"model.layers.", "blk."};  // before the layer's number; the others after it
-constexpr Name kAttentionNorm{"input_layernorm", "attn_norm"};
-constexpr Name kMlpNorm{"post_attention_layernorm", "ffn_norm"};
-// Of families whose norms come after attention and MLP:
-constexpr Name kPostAttentionNorm{"post_attention_layernorm", "post_attention_norm"};
-constexpr Name kPostMlpNorm{"post_feedforward_layernorm", "post_ffw_norm"};
 constexpr Name kQ{"self_attn.q_proj", "attn_q"};
 constexpr Name kK{"self_attn.k_proj", "attn_k"};
 constexpr Name kV{"self_attn.v_proj", "attn_v"};
@@ -66,7 +62,8 @@ class Loader {
       model_.output = take(kOutput.*named_, vocab, hidden);
       if (adapter_ != nullptr) adapter_->attach(kOutput.hugging_face, model_.output);
     }
-    for (int32_t i = 0; i < config_.layers; ++i) load_layer(i);
+    if (config_.biases.output) model_.output_bias = tensors_.take(kOutput.*named_ + ".bias"s, {vocab});
+    for (int32_t i = 0; i < config_.layer_count(); ++i) load_layer(i);
     for (const char* name : {"rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight"})
       tensors_.ignore(name);
     tensors_.refuse_unused();
@@ -91,15 +88,40 @@ class Loader {
   }
   Matrix linear(const Name& name, int64_t rows, int64_t cols, bool heads = false) {
     Matrix matrix = take(in_layer(name, named_), rows, cols);
-    if (heads && named_ == &Name::gguf && family_.paired_gguf) matrix.rope_head_dim = config_.head_dim;
+    if (heads && named_ == &Name::gguf && family_.tensors.paired_gguf)
+      matrix.rope_head_dim = config_.head_dim;
     if (adapter_ != nullptr) adapter_->attach(in_layer(name, &Name::hugging_face), matrix);
     return matrix;
   }
   Matrix norm(const Name& name, int64_t size) {
     return tensors_.take(weight(in_layer(name, named_)), {size});
   }
-  Matrix bias(const Name& name, int64_t size) {
-    return tensors_.take(in_layer(name, named_) + ".bias", {size});
+  /// A norm, or a bias, is empty where the model has none.
+  Matrix norm(bool there, const char* hugging_face, const char* gguf) {
+    return there ? norm(Name{hugging_face, gguf}, config_.hidden) : Matrix{};
+  }
+  Matrix bias(bool there, const Name& name, const Matrix& matrix) {
+    return there ? tensors_.take(in_layer(name, named_) + ".bias", {matrix.rows}) : Matrix{};
+  }
+
+  void load_norms(LayerWeights& layer) {
+    const Norms& norms = config_.norms;
+    const FamilyTensors& names = family_.tensors;
+    layer.pre_attention_norm = norm(norms.pre_attention, names.pre_attention_norm, "attn_norm");
+    layer.post_attention_norm = norm(norms.post_attention, names.post_attention_norm, "post_attention_norm");
+    layer.pre_mlp_norm = norm(norms.pre_mlp, names.pre_mlp_norm, "ffn_norm");
+    layer.post_mlp_norm = norm(norms.post_mlp, names.post_mlp_norm, "post_ffw_norm");
+  }
+
+  void load_biases(LayerWeights& layer) {
+    const Biases& biases = config_.biases;
+    layer.q_bias = bias(biases.q, kQ, layer.q);
+    layer.k_bias = bias(biases.k, kK, layer.k);
+    layer.v_bias = bias(biases.v, kV, layer.v);
+    layer.o_bias = bias(biases.o, kO, layer.o);
+    layer.gate_bias = bias(biases.gate, kGate, layer.gate);
+    layer.up_bias = bias(biases.up, kUp, layer.up);
+    layer.down_bias = bias(biases.down, kDown, layer.down);
   }
 
   void load_layer(int32_t number) {
@@ -108,28 +130,24 @@ class Loader {
     const int64_t hidden = config_.hidden;
     const int64_t queries = int64_t{config_.heads} * config_.head_dim;
     const int64_t keys = int64_t{config_.kv_heads} * config_.head_dim;
-    const bool post = config_.post_norm;
-    layer.attention_norm = norm(post ? kPostAttentionNorm : kAttentionNorm, hidden);
-    layer.mlp_norm = norm(post ? kPostMlpNorm : kMlpNorm, hidden);
-    if (family_.fused) {
+    load_norms(layer);
+    if (family_.tensors.fused_qkv) {
       const Matrix qkv = linear(kQkv, queries + 2 * keys, hidden);
       layer.q = qkv.slice(0, queries, qkv.name + ":q");
       layer.k = qkv.slice(queries, keys, qkv.name + ":k");
       layer.v = qkv.slice(queries + keys, keys, qkv.name + ":v");
-      const Matrix both = linear(kGateUp, int64_t{2} * config_.ffn, hidden);
-      layer.gate = both.slice(0, config_.ffn, both.name + ":gate");
-      layer.up = both.slice(config_.ffn, config_.ffn, both.name + ":up");
     } else {
       layer.q = linear(kQ, queries, hidden, true);
       layer.k = linear(kK, keys, hidden, true);
       layer.v = linear(kV, keys, hidden);
+    }
+    if (family_.tensors.fused_gate_up) {
+      const Matrix both = linear(kGateUp, int64_t{2} * config_.ffn, hidden);
+      layer.gate = both.slice(0, config_.ffn, both.name + ":gate");
+      layer.up = both.slice(config_.ffn, config_.ffn, both.name + ":up");
+    } else {
       layer.gate = linear(kGate, config_.ffn, hidden);
       layer.up = linear(kUp, config_.ffn, hidden);
-    }
-    if (family_.qkv_bias) {
-      layer.q_bias = bias(kQ, queries);
-      layer.k_bias = bias(kK, keys);
-      layer.v_bias = bias(kV, keys);
     }
     if (config_.qk_norm != QkNorm::none) {
       const bool whole = config_.qk_norm == QkNorm::whole;
@@ -138,6 +156,7 @@ class Loader {
     }
     layer.o = linear(kO, hidden, queries);
     layer.down = linear(kDown, hidden, config_.ffn);
+    load_biases(layer);
     // Old checkpoints keep the rope table, which is derived from the configuration.
     constexpr Name kRope{"self_attn.rotary_emb.inv_freq", "self_attn.rotary_emb.inv_freq"};
     tensors_.ignore(in_layer(kRope, named_));

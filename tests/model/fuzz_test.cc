@@ -142,12 +142,10 @@ void read_everything(const Model& model) {
   touch(model.embedding);
   touch(model.output);
   touch(model.final_norm);
+  touch(model.output_bias);
   for (const LayerWeights& layer : model.layers) {
-    for (const Matrix* matrix :
-         {&layer.attention_norm, &layer.q, &layer.k, &layer.v, &layer.q_bias, &layer.k_bias, &layer.v_bias,
-          &layer.q_norm, &layer.k_norm, &layer.o, &layer.mlp_norm, &layer.gate, &layer.up, &layer.down}) {
-      touch(*matrix);
-    }
+    for (const Matrix* matrix : layer.linears()) touch(*matrix);
+    for (const Matrix* vector : layer.vectors()) touch(*vector);
   }
 }
 

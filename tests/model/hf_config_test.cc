@@ -35,14 +35,14 @@ TEST_F(HfConfig, FamiliesDifferInTheirFields) {
   EXPECT_EQ(qwen3.head_dim, 16);
   const ModelConfig olmo2 = read(with("olmo2", json::object()));
   EXPECT_EQ(olmo2.qk_norm, QkNorm::whole);
-  EXPECT_TRUE(olmo2.post_norm);
+  EXPECT_EQ(olmo2.norms, kNormsAfter);
   const ModelConfig smollm = read(with("smollm", json::object()));
   EXPECT_TRUE(smollm.tied_output);
   EXPECT_EQ(smollm.kv_floats_per_token(), 2 * 2 * 1 * 16);
   const ModelConfig phi = read(with("phi3_longrope", json::object()));
   EXPECT_EQ(phi.rotary_dim, 6);
   EXPECT_EQ(phi.context, 64) << "the long factors belong to longer prompts";
-  EXPECT_GT(phi.rope_scale, 1.1f);
+  EXPECT_GT(phi.ropes.at(0).scale, 1.1f);
 }
 
 TEST_F(HfConfig, WindowsCapTheContext) {

@@ -1,0 +1,13 @@
+#pragma once
+#include "io/model/family.h"
+
+namespace sheaf {
+
+extern const Family kLlamaFamily;
+extern const Family kQwen2Family;
+extern const Family kQwen3Family;
+extern const Family kMistralFamily;
+extern const Family kPhi3Family;
+extern const Family kOlmo2Family;
+
+}  // namespace sheaf
