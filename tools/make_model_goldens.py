@@ -2,7 +2,7 @@
 """Makes tests/model/goldens: tiny random models of every family with the logits that Hugging Face computes for them.
 
 Needs torch 2.10 (CPU), transformers, peft, safetensors and gguf; the tests themselves need none of these.
-    python3 tools/make_model_goldens.py [--default-model build/models/smollm2.gguf]
+    python3 tools/make_model_goldens.py [--default-model build/models/smollm2.gguf] [--only NAME ...]
 The weights are random multiples of 1/128, so that fp32, fp16 and bf16 files hold the very same numbers.
 """
 import argparse
@@ -10,6 +10,7 @@ import copy
 import json
 import pathlib
 import shutil
+import tempfile
 
 import gguf
 import numpy as np
@@ -27,7 +28,8 @@ def grid(values):
     return (values * 128).round().clamp(-255, 255) / 128
 
 
-def randomize(model, seed):
+def randomize(model, seed, norm=1):
+    """`norm`: what the weights of norms lie around; Gemma stores them less 1."""
     torch.manual_seed(seed)
     with torch.no_grad():
         for name, p in model.named_parameters():
@@ -35,7 +37,7 @@ def randomize(model, seed):
             if name.endswith("bias"):
                 p.copy_(grid(0.3 * noise))
             elif p.dim() == 1:
-                p.copy_(grid(1 + 0.2 * noise))
+                p.copy_(grid(norm + 0.2 * noise))
             elif "embed" in name:
                 p.copy_(grid(0.7 * noise))
             else:
@@ -57,11 +59,11 @@ def expect(model, folder, seed, vocab, name="expected"):
     (folder / f"{name}.f32").write_bytes(logits.tobytes())
 
 
-def family(name, config_class, seed, dtype=torch.float32, shard=None, **changes):
+def family(name, config_class, seed, dtype=torch.float32, shard=None, norm=1, **changes):
     config = config_class(**{**SMALL, **changes})
     config._attn_implementation = "eager"
     model = hf.AutoModelForCausalLM.from_config(config)
-    randomize(model, seed)
+    randomize(model, seed, norm)
     if config.tie_word_embeddings:
         model.tie_weights()
     folder = OUT / name
@@ -109,6 +111,10 @@ GGUF_NAMES = {
 }
 
 
+# Architectures whose files hold the rows of q and k pair by pair.
+PAIRED = {"llama", "granite", "smollm3"}
+
+
 def gguf_name(name, arch):
     stem, _, ending = name.rpartition(".")
     if stem.startswith("model.layers."):
@@ -120,7 +126,7 @@ def gguf_name(name, arch):
     return f"{GGUF_NAMES[stem]}.{ending}"
 
 
-def write_gguf(model, name, arch, pick_type, factors=None, orig_context=None, attn_factor=None):
+def write_gguf(model, name, arch, pick_type, factors=None, orig_context=None, attn_factor=None, add=None):
     """Writes the model as llama.cpp's converter does; returns what the file's tensors hold once converted to fp32."""
     config = model.config
     folder = OUT / name
@@ -146,6 +152,8 @@ def write_gguf(model, name, arch, pick_type, factors=None, orig_context=None, at
         writer.add_rope_scaling_orig_ctx_len(orig_context)
     if attn_factor:
         writer.add_rope_scaling_attn_factors(attn_factor)
+    if add:
+        add(writer)
     for key, values in (factors or {}).items():
         writer.add_tensor(key, np.array(values, dtype=np.float32))
     converted = {}
@@ -154,7 +162,7 @@ def write_gguf(model, name, arch, pick_type, factors=None, orig_context=None, at
             continue
         data = tensor.float().numpy()
         heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}.get(key.split(".")[-2])
-        paired = arch == "llama" and heads
+        paired = arch in PAIRED and heads
         if paired:
             data = permute(data, heads)
         kind = gguf.GGMLQuantizationType.F32 if data.ndim == 1 else pick_type(key)
@@ -222,6 +230,15 @@ def models():
 
     olmo2 = family("olmo2", hf.Olmo2Config, 11, dtype=torch.bfloat16)
     write_gguf(olmo2, "olmo2_gguf", "olmo2", bf16)
+
+    granite = family("granite", hf.GraniteConfig, 15, dtype=torch.bfloat16, tie_word_embeddings=True,
+                     embedding_multiplier=6.0, attention_multiplier=0.2, residual_multiplier=0.35, logits_scaling=4.0)
+    write_gguf(granite, "granite_gguf", "granite", bf16, add=lambda writer: (
+        writer.add_embedding_scale(6.0), writer.add_attention_scale(0.2), writer.add_residual_scale(0.35),
+        writer.add_logit_scale(4.0)))
+
+    smollm3 = family("smollm3", hf.SmolLM3Config, 16, dtype=torch.bfloat16, tie_word_embeddings=True, num_hidden_layers=4)
+    write_gguf(smollm3, "smollm3_gguf", "smollm3", bf16)
 
     # A quantized file: the expected logits are those of the weights it really holds.
     config = hf.LlamaConfig(**{**SMALL, "intermediate_size": 64})
@@ -320,11 +337,26 @@ def default_model(path):
     (OUT / "smollm2.json").write_text(json.dumps(out, indent=1) + "\n")
 
 
+def only(names):
+    """Makes all models elsewhere and takes those with these names."""
+    global OUT
+    goldens = OUT
+    with tempfile.TemporaryDirectory() as folder:
+        OUT = pathlib.Path(folder)
+        models()
+        for name in names:
+            shutil.rmtree(goldens / name, ignore_errors=True)
+            shutil.copytree(OUT / name, goldens / name, copy_function=shutil.copyfile)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--default-model", help="the default model's GGUF file; without it its golden is left as it is")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="the folders to make anew; all others stay as they are")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
+    if arguments.only:
+        return only(arguments.only)
     OUT.mkdir(parents=True, exist_ok=True)
     for folder in OUT.iterdir():
         if folder.is_dir():

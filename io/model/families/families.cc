@@ -7,7 +7,7 @@ namespace {
 
 constexpr const Family* kFamilies[] = {
     &kLlamaFamily, &kQwen2Family, &kQwen3Family,   &kMistralFamily,
-    &kPhi3Family,  &kOlmo2Family,
+    &kPhi3Family,  &kOlmo2Family, &kGraniteFamily, &kSmolLm3Family,
 };
 
 }  // namespace

@@ -9,5 +9,7 @@ extern const Family kQwen3Family;
 extern const Family kMistralFamily;
 extern const Family kPhi3Family;
 extern const Family kOlmo2Family;
+extern const Family kGraniteFamily;
+extern const Family kSmolLm3Family;
 
 }  // namespace sheaf
