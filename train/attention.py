@@ -8,9 +8,9 @@ from trouble import Trouble
 NAME = "sheaf_blocks"
 
 
-def blocks_of(rows):
-    """The blocks of 128 × 128 tokens to compute, for all layers."""
-    seen = rows.seen()
+def blocks_of(rows, window=0):
+    """The blocks of 128 × 128 tokens to compute, for all layers with this sliding window (0: none)."""
+    seen = rows.seen(window)
     count, width = rows.tokens.shape
     return create_block_mask(lambda row, head, query, key: seen[row, query, key], count, None, width, width,
                              device=rows.tokens.device)
