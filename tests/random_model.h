@@ -23,6 +23,11 @@ struct RandomModelShape {
   void (*change)(ModelConfig& config) = nullptr;  ///< sets what else differs
 };
 
+/// Windows smaller than a value, and than a document, layer by layer.
+inline void use_windows(ModelConfig& config) {
+  for (size_t i = 0; i < config.layers.size(); ++i) config.layers[i].window = i % 2 == 0 ? 3 : 11;
+}
+
 inline Model make_random_model(const RandomModelShape& shape, uint32_t seed) {
   ModelConfig config;
   config.family = "llama";

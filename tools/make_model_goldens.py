@@ -17,6 +17,7 @@ import numpy as np
 import torch
 import transformers as hf
 from peft import LoraConfig, get_peft_model
+from safetensors.torch import save_file
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "tests" / "model" / "goldens"
 PROMPT, GREEDY = 24, 8
@@ -44,10 +45,10 @@ def randomize(model, seed, norm=1):
                 p.copy_(grid(1.2 / p.shape[1] ** 0.5 * noise))
 
 
-def expect(model, folder, seed, vocab, name="expected"):
+def expect(model, folder, seed, vocab, name="expected", prompt=PROMPT):
     """Logits at every position of a prompt, and the greedy tokens after it."""
     rng = np.random.default_rng(seed)
-    tokens = rng.integers(0, vocab, PROMPT).tolist()
+    tokens = rng.integers(0, vocab, prompt).tolist()
     model = model.float().eval()
     with torch.no_grad():
         logits = model(torch.tensor([tokens])).logits[0].numpy().astype("<f4")
@@ -92,6 +93,22 @@ def lora(model, name, seed, base, targets, **changes):
     (folder / "base.txt").write_text(base + "\n")
 
 
+def wrapped(model, name):
+    """The text model as a part of one that sees, as checkpoints have it; the image part is a single small tensor."""
+    folder = OUT / name
+    folder.mkdir(parents=True)
+    text = model.config.to_dict()
+    for key in ("architectures", "transformers_version", "dtype"):
+        text.pop(key, None)
+    config = dict(architectures=["Gemma3ForConditionalGeneration"], model_type="gemma3", text_config=text,
+                  vision_config=dict(model_type="siglip_vision_model", hidden_size=8))
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+    tensors = {"language_model." + key: value.to(torch.bfloat16).contiguous()
+               for key, value in model.state_dict().items() if key != "lm_head.weight"}
+    save_file(tensors | {"vision_tower.vision_model.embeddings.patch_embedding.weight": torch.zeros(8, 3)},
+              folder / "model.safetensors", {"format": "pt"})
+
+
 def permute(weight, heads):
     """llama.cpp's order of the rows of q and k: the two halves of a head interleaved."""
     return weight.reshape(heads, 2, weight.shape[0] // heads // 2, weight.shape[1]).swapaxes(1, 2).reshape(weight.shape)
@@ -107,7 +124,8 @@ GGUF_NAMES = {
     "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output", "self_attn.qkv_proj": "attn_qkv",
     "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "post_attention_layernorm": "ffn_norm",
     "post_feedforward_layernorm": "post_ffw_norm", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
-    "mlp.gate_up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
+    "mlp.gate_up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "pre_feedforward_layernorm": "ffn_norm",
+    "post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm",
 }
 
 
@@ -120,7 +138,7 @@ def gguf_name(name, arch):
     if stem.startswith("model.layers."):
         _, _, number, inner = stem.split(".", 3)
         new = GGUF_NAMES[inner]
-        if arch == "olmo2" and inner == "post_attention_layernorm":
+        if arch in ("olmo2", "gemma2", "gemma3") and inner == "post_attention_layernorm":
             new = "post_attention_norm"
         return f"blk.{number}.{new}.{ending}"
     return f"{GGUF_NAMES[stem]}.{ending}"
@@ -134,6 +152,7 @@ def write_gguf(model, name, arch, pick_type, factors=None, orig_context=None, at
     writer = gguf.GGUFWriter(folder / "model.gguf", arch)
     head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     rope = config.rope_parameters
+    rope = rope.get("full_attention", rope)
     writer.add_name(name)
     writer.add_block_count(config.num_hidden_layers)
     writer.add_context_length(config.max_position_embeddings)
@@ -161,6 +180,8 @@ def write_gguf(model, name, arch, pick_type, factors=None, orig_context=None, at
         if key == "lm_head.weight" and config.tie_word_embeddings:
             continue
         data = tensor.float().numpy()
+        if arch in ("gemma2", "gemma3") and key.endswith("norm.weight"):
+            data = data + 1  # as the files have them
         heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}.get(key.split(".")[-2])
         paired = arch in PAIRED and heads
         if paired:
@@ -224,6 +245,7 @@ def models():
                 long_factor=[2.0, 4.0, 8.0])
     phi4 = family("phi3_longrope", hf.Phi3Config, 10, dtype=torch.bfloat16, tie_word_embeddings=True,
                   original_max_position_embeddings=64, rope_parameters=dict(rope))
+    expect(phi4, OUT / "phi3_longrope", 10, SMALL["vocab_size"], "expected_long", 80)  # by the long factors
     write_gguf(phi4, "phi3_longrope_gguf", "phi3", bf16,
                {"rope_factors_short.weight": rope["short_factor"], "rope_factors_long.weight": rope["long_factor"]},
                64, float(np.sqrt(1 + np.log(4) / np.log(64))))
@@ -236,6 +258,33 @@ def models():
     write_gguf(granite, "granite_gguf", "granite", bf16, add=lambda writer: (
         writer.add_embedding_scale(6.0), writer.add_attention_scale(0.2), writer.add_residual_scale(0.35),
         writer.add_logit_scale(4.0)))
+
+    # Windows that are smaller than the prompt.
+    family("mistral_window", hf.MistralConfig, 17, dtype=torch.bfloat16, sliding_window=7)
+    gemma2 = family("gemma2", hf.Gemma2Config, 18, dtype=torch.bfloat16, norm=0, head_dim=16, query_pre_attn_scalar=16,
+                    sliding_window=6, attn_logit_softcapping=3.0, final_logit_softcapping=2.5)
+    write_gguf(gemma2, "gemma2_gguf", "gemma2", bf16, add=lambda writer: (
+        writer.add_sliding_window(6), writer.add_attn_logit_softcapping(3.0), writer.add_final_logit_softcapping(2.5)))
+    ropes = dict(full_attention=dict(rope_type="linear", rope_theta=1000.0, factor=8.0),
+                 sliding_attention=dict(rope_type="default", rope_theta=10000.0))
+    gemma3 = family("gemma3", hf.Gemma3TextConfig, 19, dtype=torch.bfloat16, norm=0, head_dim=16, query_pre_attn_scalar=16,
+                    num_hidden_layers=6, sliding_window=6, rope_parameters=copy.deepcopy(ropes))
+    write_gguf(gemma3, "gemma3_gguf", "gemma3", bf16, add=lambda writer: (
+        writer.add_sliding_window(6), writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR),
+        writer.add_rope_scaling_factor(8.0)))
+    wrapped(gemma3, "gemma3_vision")
+    yarn = dict(rope_type="yarn", rope_theta=500.0, factor=4.0, original_max_position_embeddings=64, attention_factor=1.2,
+                beta_fast=32.0, beta_slow=1.0)
+    olmo3 = family("olmo3", hf.Olmo3Config, 20, dtype=torch.bfloat16, num_hidden_layers=4, sliding_window=5,
+                   rope_parameters=dict(full_attention=dict(yarn),
+                                        sliding_attention=dict(rope_type="default", rope_theta=500.0)))
+    write_gguf(olmo3, "olmo3_gguf", "olmo2", bf16, orig_context=64, attn_factor=1.2, add=lambda writer: (
+        writer.add_sliding_window(5), writer.add_sliding_window_pattern([True, True, True, False]),
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN), writer.add_rope_scaling_factor(4.0)))
+    glm4 = family("glm4", hf.Glm4Config, 21, dtype=torch.bfloat16, head_dim=12, attention_bias=True,
+                  rope_parameters=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=0.5))
+    write_gguf(glm4, "glm4_gguf", "glm4", bf16)
+    lora(glm4, "glm4_lora", 22, "glm4", ["q_proj", "k_proj", "gate_up_proj"])
 
     smollm3 = family("smollm3", hf.SmolLM3Config, 16, dtype=torch.bfloat16, tie_word_embeddings=True, num_hidden_layers=4)
     write_gguf(smollm3, "smollm3_gguf", "smollm3", bf16)

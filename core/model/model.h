@@ -47,6 +47,7 @@ struct Matrix {
   std::shared_ptr<const StoredRows> source;  ///< what puts its rows together
   int32_t rope_head_dim = 0;  ///< not 0: rows of each head are stored pair by pair (GGUF llama); read() puts
                               ///< them back as two halves
+  int32_t rope_dim = 0;       ///< then: leading rows of a head that are; 0: all of them
   std::shared_ptr<const LowRank> adapter;  ///< LoRA delta, if any
 
   bool empty() const { return data == nullptr && source == nullptr; }
@@ -121,6 +122,7 @@ struct Model {
   Matrix output;                                   ///< [vocab, hidden]; the embedding when tied
   Matrix output_bias;                              ///< [vocab] or empty
   std::vector<std::shared_ptr<const void>> files;  ///< keep the mappings alive
+  std::string notice;  ///< what of the file the user should know is left out; empty: nothing
 };
 
 }  // namespace sheaf

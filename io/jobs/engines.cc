@@ -87,8 +87,10 @@ void Engines::open_store(OpenedJob& opened, bool filled) {
   options.patient = filled;
   store_.emplace(KvFolder::open(job.engine.kv_store.path, "engine.kv_store: "),
                  model_fingerprint(job.model).dump(), model_name(job.model),
-                 first.kv_kind() + (options.form == KvForm::rounded ? ", kept in 8 bits" : ""), options,
-                 [&first](int64_t bytes) { return first.host_memory(bytes); });
+                 first.kv_kind() + (options.form == KvForm::rounded ? ", kept in 8 bits" : "") +
+                     // It may have chosen other rotary tables.
+                     (job.model.context > 0 ? fmt::format(", a context of {}", job.model.context) : ""),
+                 options, [&first](int64_t bytes) { return first.host_memory(bytes); });
 }
 
 std::vector<Engine*> Engines::pointers() {

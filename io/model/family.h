@@ -15,9 +15,22 @@ struct FamilyTensors {
   const char* post_attention_norm = "post_attention_layernorm";
   const char* pre_mlp_norm = "post_attention_layernorm";
   const char* post_mlp_norm = "post_feedforward_layernorm";
-  bool fused_qkv = false;      ///< q, k and v in one tensor
-  bool fused_gate_up = false;  ///< gate and up in one tensor
-  bool paired_gguf = false;    ///< GGUF files hold the rows of q and k pair by pair
+  bool norms_less_one = false;  ///< Hugging Face checkpoints hold all norms as w - 1
+  bool fused_qkv = false;       ///< q, k and v in one tensor
+  bool fused_gate_up = false;   ///< gate and up in one tensor
+  bool paired_gguf = false;     ///< GGUF files hold the rows of q and k that rotate pair by pair
+  bool paired_hf = false;       ///< so do Hugging Face checkpoints
+};
+
+/// What config.json means where it does not say a size; 0: it must.
+struct HfDefaults {
+  int32_t heads = 0;
+  int32_t kv_heads = 0;  ///< 0: as many as heads
+  int32_t head_dim = 0;  ///< 0: hidden / heads
+  int32_t vocab = 0;
+  int32_t context = 0;
+  double norm_eps = 0;
+  bool tied_output = false;
 };
 
 /// A model family: what its files say, and which fields of ModelConfig that becomes. Each is one file of
@@ -30,6 +43,7 @@ struct Family {
   const char* hf_keys[8] = {};
   /// The same for keys of GGUF metadata, without the architecture before them.
   const char* gguf_keys[8] = {};
+  HfDefaults defaults = {};
   /// Sets what all models of the family have alike.
   void (*describe)(ModelConfig& config) = [](ModelConfig&) {};
   /// Both set the rest, sizes being there already; at least the rotary tables.

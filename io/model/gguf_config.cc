@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "io/model/family.h"
 #include "io/model/model_config.h"
@@ -62,12 +63,18 @@ RopeTable read_table(const GgufFields& fields, ModelConfig& config) {
   const double original = positive(fields, "rope.scaling.original_context_length", config.context);
   const double attention_factor = positive(fields, "rope.scaling.attn_factor", 1);
 
-  divisors(gguf, "rope_factors_long.weight", dim / 2);  // not used, but to be sound as well
+  const auto longer = divisors(gguf, "rope_factors_long.weight", dim / 2);
   if (const auto shorter = divisors(gguf, "rope_factors_short.weight", dim / 2); !shorter.empty()) {
     RopeTable table = divided_rope(base, dim, shorter);
     table.scale = static_cast<float>(attention_factor);
-    // The long factors belong to prompts past the original context, which the context excludes.
-    if (original < config.context) config.context = static_cast<int32_t>(original);
+    // The short factors hold up to the original context, the long ones for all positions of longer prompts.
+    if (original < config.context) {
+      const int32_t whole = std::exchange(config.context, static_cast<int32_t>(original));
+      if (longer.empty()) return table;
+      config.long_context = whole;
+      config.long_ropes = {divided_rope(base, dim, longer)};
+      config.long_ropes[0].scale = table.scale;
+    }
     return table;
   }
   const auto per_pair = divisors(gguf, "rope_freqs.weight", dim / 2);
@@ -134,10 +141,35 @@ void read_gguf_rope(const GgufFields& file, ModelConfig& config, bool partial) {
   config.ropes = {read_table(file, config)};
 }
 
-void read_gguf_window(const GgufFields& file, ModelConfig& config) {
+std::vector<bool> sliding_gguf_layers(const GgufFields& file, const ModelConfig& config, uint64_t period) {
+  const char* pattern = "attention.sliding_window_pattern";
+  std::vector<bool> sliding(config.layers.size());
+  if (file.gguf().is_array(file.key(pattern))) {
+    const std::vector<int64_t> listed = file.gguf().ints(file.key(pattern));
+    if (listed.size() != sliding.size())
+      refuse("{}: {} has {} entries; there must be one for each of the {} layers", file.source(),
+             file.named(pattern), listed.size(), sliding.size());
+    for (size_t i = 0; i < sliding.size(); ++i) sliding[i] = listed[i] != 0;
+    return sliding;
+  }
+  period = file.gguf().uint(file.key(pattern), period);
+  for (size_t i = 0; i < sliding.size(); ++i) sliding[i] = period == 0 || (i + 1) % period != 0;
+  return sliding;
+}
+
+void read_gguf_local_rope(const GgufFields& file, ModelConfig& config, uint64_t period, double base) {
+  config.ropes.push_back(plain_rope(positive(file, "rope.freq_base_swa", base), config.rotary_dim));
+  const std::vector<bool> sliding = sliding_gguf_layers(file, config, period);
+  for (size_t i = 0; i < sliding.size(); ++i)
+    if (sliding[i]) config.layers[i].rope = 1;
+}
+
+void read_gguf_windows(const GgufFields& file, ModelConfig& config, uint64_t period) {
   const uint64_t window = file.gguf().uint(file.key("attention.sliding_window"), 0);
-  if (window > 0 && window < static_cast<uint64_t>(config.context))
-    config.context = static_cast<int32_t>(window);
+  if (window == 0 || std::cmp_greater_equal(window, std::max(config.context, config.long_context))) return;
+  const std::vector<bool> sliding = sliding_gguf_layers(file, config, period);
+  for (size_t i = 0; i < sliding.size(); ++i)
+    if (sliding[i]) config.layers[i].window = static_cast<int32_t>(window);
 }
 
 FileConfig read_gguf_config(const GgufFile& gguf) {

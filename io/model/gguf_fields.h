@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/model/config.h"
 #include "io/model/config_fields.h"
@@ -30,7 +31,14 @@ class GgufFields {
 /// shorter one. `partial`: only a part of a head may rotate.
 void read_gguf_rope(const GgufFields& file, ModelConfig& config, bool partial = true);
 
-/// Caps the context by attention.sliding_window. Up to its window, attention is plain.
-void read_gguf_window(const GgufFields& file, ModelConfig& config);
+/// Which layers slide: attention.sliding_window_pattern lists them, or says every how many-th does not.
+/// `period`: the latter, where the file does not say; 0: all slide.
+std::vector<bool> sliding_gguf_layers(const GgufFields& file, const ModelConfig& config, uint64_t period);
+
+/// Gives these layers a second rotary table: plain, with rope.freq_base_swa or else `base`.
+void read_gguf_local_rope(const GgufFields& file, ModelConfig& config, uint64_t period, double base);
+
+/// Sets their windows by attention.sliding_window, where the file has it.
+void read_gguf_windows(const GgufFields& file, ModelConfig& config, uint64_t period = 0);
 
 }  // namespace sheaf

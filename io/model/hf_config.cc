@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "io/base/json_file.h"
 #include "io/model/family.h"
@@ -38,7 +39,8 @@ void refuse_unsupported(const HfFields& fields, const Family& family) {
     const char* key;
     json value;
   };
-  static const std::array<Neutral, 16> neutral{{
+  static const std::array<Neutral, 17> neutral{{
+      {"use_bidirectional_attention", false},
       {"attention_bias", false},
       {"mlp_bias", false},
       {"is_encoder_decoder", false},
@@ -54,7 +56,7 @@ void refuse_unsupported(const HfFields& fields, const Family& family) {
       {"logits_scaling", 1},
       {"embedding_multiplier", 1},
       {"residual_multiplier", 1},
-      {"text_config", nullptr},
+      {"text_config", nullptr},  // of a wrapped model it was taken already
   }};
   for (const auto& [key, value] : neutral) {
     const json* found = fields.find(key);
@@ -68,13 +70,18 @@ void refuse_unsupported(const HfFields& fields, const Family& family) {
   }
 }
 
-void check_layer_types(const HfFields& fields) {
+void check_layer_types(const HfFields& fields, size_t layers) {
   const json* types = fields.find("layer_types");
   if (types == nullptr) return;
-  if (!types->is_array()) refuse("{}: \"layer_types\" is not a list", fields.source());
+  if (!types->is_array() || types->size() != layers)
+    refuse("{}: \"layer_types\" must be a list with one word for each of the {} layers", fields.source(),
+           layers);
   for (const json& type : *types) {
     if (type != "full_attention" && type != "sliding_attention") {
-      refuse("{}: attention type {} is not supported", fields.source(), shown_json(type));
+      refuse(
+          "{}: \"layer_types\": attention type {} is not supported (supported: full_attention, "
+          "sliding_attention)",
+          fields.source(), shown_json(type));
     }
   }
 }
@@ -99,33 +106,40 @@ std::vector<float> factors(const HfFields& rope, const char* key, int32_t pairs)
 /// rope_theta, rope_scaling and partial_rotary_factor.
 class RopeSection {
  public:
-  RopeSection(const HfFields& fields, const HfRopeRules& rules, ModelConfig& config)
+  /// `layer_type`: the section of these layers, where there is one for each type.
+  RopeSection(const HfFields& fields, const HfRopeRules& rules, ModelConfig& config,
+              const char* layer_type = nullptr)
       : fields_(fields),
         rules_(rules),
         config_(config),
-        object_(section(fields)),
+        object_(section(fields, layer_type)),
         rope_(object_, fields.source() + ": rope") {}
 
-  void read() {
+  RopeTable read() {
     check_keys();
     base_ = rope_.number("rope_theta", fields_.number("rope_theta", rules_.base));
     if (!(base_ > 1)) refuse("{}: \"rope_theta\" is {}; it must be above 1", fields_.source(), base_);
-    const double part = rope_.number("partial_rotary_factor", fields_.number("partial_rotary_factor", 1));
+    const double part =
+        rope_.number("partial_rotary_factor", fields_.number("partial_rotary_factor", rules_.part));
     if (!(part > 0 && part <= 1)) refuse("{}: \"partial_rotary_factor\" is {}", fields_.source(), part);
     if (part != 1 && !rules_.partial)
       refuse("{}: \"partial_rotary_factor\": {} is not supported for {}", fields_.source(), part,
              config_.family);
     config_.rotary_dim = static_cast<int32_t>(config_.head_dim * part);
-    config_.ropes = {make_table()};
+    return make_table();
   }
 
  private:
-  static json section(const HfFields& fields) {
+  static json section(const HfFields& fields, const char* layer_type) {
     for (const char* key : {"rope_scaling", "rope_parameters"}) {
       const json* found = fields.find(key);
       if (found == nullptr) continue;
       if (!found->is_object())
         refuse("{}: \"{}\" is {}; it must be an object", fields.source(), key, shown_json(*found));
+      if (layer_type != nullptr && found->contains(layer_type)) found = &found->at(layer_type);
+      if (!found->is_object())
+        refuse("{}: \"{}\": \"{}\" is {}; it must be an object", fields.source(), key, layer_type,
+               shown_json(*found));
       if (!found->empty()) return *found;
     }
     return json::object();
@@ -207,8 +221,7 @@ class RopeSection {
     return yarn_rope(base_, dim, scaling);
   }
 
-  /// Only the short factors: the long ones belong to prompts past the original context, which the context
-  /// excludes.
+  /// The short factors hold up to the original context, the long ones for all positions of longer prompts.
   RopeTable longrope(int32_t dim) {
     const double original = original_context();
     if (original <= 1) refuse("{}: \"original_max_position_embeddings\" is {}", rope_.source(), original);
@@ -219,7 +232,11 @@ class RopeSection {
       const double factor = positive(rope_, "factor", config_.context / original);
       if (factor > 1) table.scale = static_cast<float>(std::sqrt(1 + std::log(factor) / std::log(original)));
     }
-    if (original < config_.context) config_.context = static_cast<int32_t>(original);
+    if (original < config_.context) {
+      config_.long_context = std::exchange(config_.context, static_cast<int32_t>(original));
+      config_.long_ropes = {divided_rope(base_, dim, factors(rope_, "long_factor", dim / 2))};
+      config_.long_ropes[0].scale = table.scale;
+    }
     return table;
   }
 
@@ -231,7 +248,11 @@ class RopeSection {
   double base_ = 0;
 };
 
-ModelConfig read_sizes(const HfFields& fields) {
+int32_t count_or(const HfFields& fields, const char* key, int32_t fallback) {
+  return fallback > 0 ? count(fields, key, fallback) : count(fields, key);
+}
+
+ModelConfig read_sizes(const HfFields& fields, const HfDefaults& defaults) {
   ModelConfig config;
   const int32_t layers = count(fields, "num_hidden_layers");
   if (layers > kMostLayers)
@@ -239,22 +260,73 @@ ModelConfig read_sizes(const HfFields& fields) {
   config.layers.resize(static_cast<size_t>(layers));
   config.hidden = count(fields, "hidden_size");
   config.ffn = count(fields, "intermediate_size");
-  config.heads = count(fields, "num_attention_heads");
-  config.kv_heads = count(fields, "num_key_value_heads", config.heads);
-  config.context = count(fields, "max_position_embeddings");
-  config.head_dim = count(fields, "head_dim", std::max(config.hidden / config.heads, 1));
-  config.vocab = count(fields, "vocab_size");
-  config.norm_eps = static_cast<float>(fields.number("rms_norm_eps"));
-  config.tied_output = fields.boolean("tie_word_embeddings", false);
+  config.heads = count_or(fields, "num_attention_heads", defaults.heads);
+  config.kv_heads =
+      count_or(fields, "num_key_value_heads", defaults.kv_heads > 0 ? defaults.kv_heads : config.heads);
+  config.context = count_or(fields, "max_position_embeddings", defaults.context);
+  config.head_dim =
+      count_or(fields, "head_dim",
+               defaults.head_dim > 0 ? defaults.head_dim : std::max(config.hidden / config.heads, 1));
+  config.vocab = count_or(fields, "vocab_size", defaults.vocab);
+  config.norm_eps =
+      static_cast<float>(defaults.norm_eps > 0 ? fields.number("rms_norm_eps", defaults.norm_eps)
+                                               : fields.number("rms_norm_eps"));
+  config.tied_output = fields.boolean("tie_word_embeddings", defaults.tied_output);
   if (config.head_dim > 4096)
     refuse("{}: \"head_dim\" is {}, at most 4096 is supported", fields.source(), config.head_dim);
   return config;
 }
 
+/// The part of a config.json that describes a text model: all of it, or "text_config" of a model that also
+/// sees or hears.
+json text_part(const json& object, const std::string& path) {
+  const HfFields whole(object, path);
+  const std::string type = whole.text("model_type");
+  if (find_family(type, &Family::name) != nullptr) return object;
+  const json* text = whole.find("text_config");
+  if (text == nullptr && (whole.has("vision_config") || whole.has("audio_config")))
+    refuse("{}: \"text_config\" is missing: the file describes no text model (\"model_type\": {})", path,
+           shown(type));
+  if (text == nullptr) return object;
+  if (!text->is_object()) refuse("{}: \"text_config\" is {}; it must be an object", path, shown_json(*text));
+  json part = *text;
+  part.erase("architectures");  // of the text model by itself, where it says any
+  if (!part.contains("tie_word_embeddings") && whole.has("tie_word_embeddings"))
+    part["tie_word_embeddings"] = *whole.find("tie_word_embeddings");
+  return part;
+}
+
 }  // namespace
 
 void read_hf_rope(const HfFields& file, ModelConfig& config, const HfRopeRules& rules) {
-  RopeSection(file, rules, config).read();
+  config.ropes = {RopeSection(file, rules, config).read()};
+}
+
+void read_hf_ropes(const HfFields& file, ModelConfig& config, const HfRopeRules& rules,
+                   const std::vector<bool>& sliding, double sliding_base) {
+  config.ropes = {RopeSection(file, rules, config, "full_attention").read()};
+  const json* sections = file.find("rope_parameters");
+  if (sections != nullptr && sections->is_object() && sections->contains("sliding_attention"))
+    config.ropes.push_back(
+        RopeSection(file, {.base = sliding_base, .partial = rules.partial}, config, "sliding_attention")
+            .read());
+  else if (!(sliding_base > 1))
+    refuse("{}: the base of local rotary positions is {}; it must be above 1", file.source(), sliding_base);
+  else
+    config.ropes.push_back(plain_rope(sliding_base, config.rotary_dim));
+  for (size_t i = 0; i < sliding.size(); ++i)
+    if (sliding[i]) config.layers[i].rope = 1;
+}
+
+float read_hf_cap(const HfFields& file, const char* key, float fallback) {
+  return factor(file, key, file.says_null(key) ? 0 : fallback);
+}
+
+void check_hf_activation(const HfFields& file, std::string_view name) {
+  const char* key = file.has("hidden_activation") ? "hidden_activation" : "hidden_act";
+  if (const std::string found = file.text(key, std::string(name)); found != name)
+    refuse("{}: \"{}\": activation {} is not supported for this model (supported: {})", file.source(), key,
+           shown(found), name);
 }
 
 std::vector<int64_t> read_hf_layers(const HfFields& file, const char* key, const ModelConfig& config) {
@@ -272,25 +344,45 @@ std::vector<int64_t> read_hf_layers(const HfFields& file, const char* key, const
   return numbers;
 }
 
-void read_hf_window(const HfFields& file, ModelConfig& config, int32_t fallback) {
-  const int32_t window = count(file, "sliding_window", file.says_null("sliding_window") ? 0 : fallback);
-  if (window > 0) config.context = std::min(config.context, window);
+std::vector<bool> sliding_hf_layers(const HfFields& file, const ModelConfig& config,
+                                    const HfWindowRules& rules) {
+  const json* types = file.find("layer_types");
+  std::vector<bool> sliding(config.layers.size());
+  for (size_t i = 0; i < sliding.size(); ++i) {
+    const bool every = rules.period == 0 || (i + 1) % static_cast<size_t>(rules.period) != 0;
+    sliding[i] = types != nullptr ? types->at(i) == "sliding_attention"
+                                  : every && std::cmp_greater_equal(i, rules.first);
+  }
+  return sliding;
+}
+
+void read_hf_windows(const HfFields& file, ModelConfig& config, const HfWindowRules& rules) {
+  const int32_t window = count(file, "sliding_window", file.says_null("sliding_window") ? 0 : rules.window);
+  const std::vector<bool> sliding = sliding_hf_layers(file, config, rules);
+  const bool slides = std::ranges::find(sliding, true) != sliding.end();
+  if (window == 0 && slides && file.has("layer_types"))
+    refuse("{}: \"layer_types\" names sliding layers, but \"sliding_window\" is missing", file.source());
+  if (window >= std::max(config.context, config.long_context)) return;  // nothing lies outside
+  for (size_t i = 0; i < sliding.size(); ++i)
+    if (sliding[i]) config.layers[i].window = window;
 }
 
 FileConfig read_hf_config(const std::string& path) {
   constexpr size_t largest = 1 << 20;
   const json object = read_json_object(path, largest);
-  const HfFields fields(object, path);
+  const json text = text_part(object, path);
+  const bool wrapped = text != object;
+  const HfFields fields(text, wrapped ? path + ": \"text_config\"" : path);
   const Family& family = family_of(fields);
   refuse_unsupported(fields, family);
-  check_layer_types(fields);
-  ModelConfig config = read_sizes(fields);
+  ModelConfig config = read_sizes(fields, family.defaults);
+  check_layer_types(fields, config.layers.size());
   config.family = family.name;
   family.describe(config);
   family.read_hf(fields, config);
   check_config(config, path);
-  const std::optional<Quantization> quantization = read_quantization(fields, path);
-  return {config, &family, quantization, quantization ? quantization->stored_bits() : 16};
+  const std::optional<Quantization> quantization = read_quantization(HfFields(object, path), path);
+  return {config, &family, quantization, quantization ? quantization->stored_bits() : 16, wrapped};
 }
 
 }  // namespace sheaf

@@ -15,6 +15,7 @@ struct FileConfig {
   const Family* family = nullptr;
   std::optional<Quantization> quantization = {};
   double stored_bits = 0;  ///< of a weight of the layers; 0: unknown
+  bool wrapped = false;    ///< the text model is a part of the file's, as in models that see
 };
 
 /// Reads a Hugging Face config.json; refuses, by name, what sheaf would compute differently.

@@ -75,9 +75,16 @@ TEST_F(GgufConfig, ScalesRope) {
   EXPECT_NEAR(yarn.ropes.at(0).scale, 0.1 * std::log(4) + 1, 1e-6);
 }
 
-TEST_F(GgufConfig, WindowCapsTheContext) {
+TEST_F(GgufConfig, WindowsBelongToLayers) {
   u32("attention.sliding_window", 300);
-  EXPECT_EQ(read().context, 300);
+  EXPECT_EQ(read().context, 1000);
+  for (const LayerConfig& layer : read().layers) EXPECT_EQ(layer.window, 300);
+  u32("attention.sliding_window_pattern", 2);
+  EXPECT_EQ(read().layers[0].window, 300);
+  EXPECT_EQ(read().layers[1].window, 0);
+  start("qwen2");
+  u32("attention.sliding_window", 1000);
+  EXPECT_EQ(read().layers[0].window, 0) << "nothing lies outside";
 }
 
 TEST_F(GgufConfig, UnsupportedModelsAreRefusedByName) {

@@ -81,6 +81,7 @@ TEST_F(Safetensors, ShardsAreCheckedAgainstTheirIndex) {
   };
   copy();
   EXPECT_EQ(load_model(folder_.path()).config.layer_count(), 2);
+  EXPECT_EQ(load_model(folder_.path()).notice, "");
   EXPECT_EQ(load_model(folder_.path() + "/model.safetensors.index.json").config.layer_count(), 2);
   const std::string index = read_text(folder_.path() + "/model.safetensors.index.json");
   const auto with = [&](const std::string& from, const std::string& to) {

@@ -6,8 +6,8 @@ namespace sheaf {
 namespace {
 
 constexpr const Family* kFamilies[] = {
-    &kLlamaFamily, &kQwen2Family, &kQwen3Family,   &kMistralFamily,
-    &kPhi3Family,  &kOlmo2Family, &kGraniteFamily, &kSmolLm3Family,
+    &kLlamaFamily,   &kQwen2Family,   &kQwen3Family,  &kMistralFamily, &kPhi3Family,  &kOlmo2Family,
+    &kGraniteFamily, &kSmolLm3Family, &kGemma2Family, &kGemma3Family,  &kOlmo3Family, &kGlm4Family,
 };
 
 }  // namespace

@@ -11,5 +11,9 @@ extern const Family kPhi3Family;
 extern const Family kOlmo2Family;
 extern const Family kGraniteFamily;
 extern const Family kSmolLm3Family;
+extern const Family kGemma2Family;
+extern const Family kGemma3Family;
+extern const Family kOlmo3Family;
+extern const Family kGlm4Family;
 
 }  // namespace sheaf

@@ -10,12 +10,12 @@ constinit const Family kLlamaFamily{
     .read_hf =
         [](const HfFields& file, ModelConfig& config) {
           read_hf_rope(file, config);
-          read_hf_window(file, config);
+          read_hf_windows(file, config);
         },
     .read_gguf =
         [](const GgufFields& file, ModelConfig& config) {
           read_gguf_rope(file, config, false);
-          read_gguf_window(file, config);
+          read_gguf_windows(file, config);
         },
     .tensors = {.paired_gguf = true},
 };

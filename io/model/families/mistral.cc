@@ -10,7 +10,7 @@ constinit const Family kMistralFamily{
     .read_hf =
         [](const HfFields& file, ModelConfig& config) {
           read_hf_rope(file, config);
-          read_hf_window(file, config, 4096);
+          read_hf_windows(file, config, {.window = 4096});
         },
     .read_gguf = nullptr,
     .tensors = {.paired_gguf = true},

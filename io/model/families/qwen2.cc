@@ -12,12 +12,13 @@ constinit const Family kQwen2Family{
     .read_hf =
         [](const HfFields& file, ModelConfig& config) {
           read_hf_rope(file, config);
-          if (file.boolean("use_sliding_window", false)) read_hf_window(file, config);
+          if (file.boolean("use_sliding_window", false))
+            read_hf_windows(file, config, {.first = file.integer("max_window_layers", 28)});
         },
     .read_gguf =
         [](const GgufFields& file, ModelConfig& config) {
           read_gguf_rope(file, config);
-          read_gguf_window(file, config);
+          read_gguf_windows(file, config);
         },
 };
 

@@ -18,9 +18,9 @@ constinit const Family kSmolLm3Family{
     .name = "smollm3",
     .architecture = "SmolLM3ForCausalLM",
     .gguf = "smollm3",
+    .defaults = {.tied_output = true},
     .read_hf =
         [](const HfFields& file, ModelConfig& config) {
-          config.tied_output = file.boolean("tie_word_embeddings", true);
           read_hf_rope(file, config, {.base = 2e6});
           if (file.has("no_rope_layers")) {
             // 1 stands for a layer with positions.
@@ -30,7 +30,7 @@ constinit const Family kSmolLm3Family{
           } else {
             leave_out_rope(config, count(file, "no_rope_layer_interval", kNoRopeInterval));
           }
-          if (file.boolean("use_sliding_window", false)) read_hf_window(file, config);
+          if (file.boolean("use_sliding_window", false)) read_hf_windows(file, config);
         },
     .read_gguf =
         [](const GgufFields& file, ModelConfig& config) {
