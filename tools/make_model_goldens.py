@@ -93,10 +93,12 @@ def lora(model, name, seed, base, targets, **changes):
     (folder / "base.txt").write_text(base + "\n")
 
 
-def wrapped(model, name):
-    """The text model as a part of one that sees, as checkpoints have it; the image part is a single small tensor."""
+def wrapped(model, name, plain):
+    """The text model `plain` as a part of one that sees, as checkpoints have it; the image part is one small tensor."""
     folder = OUT / name
     folder.mkdir(parents=True)
+    for file in ("expected.json", "expected.f32"):
+        shutil.copyfile(OUT / plain / file, folder / file)
     text = model.config.to_dict()
     for key in ("architectures", "transformers_version", "dtype"):
         text.pop(key, None)
@@ -272,7 +274,7 @@ def models():
     write_gguf(gemma3, "gemma3_gguf", "gemma3", bf16, add=lambda writer: (
         writer.add_sliding_window(6), writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR),
         writer.add_rope_scaling_factor(8.0)))
-    wrapped(gemma3, "gemma3_vision")
+    wrapped(gemma3, "gemma3_vision", "gemma3")
     yarn = dict(rope_type="yarn", rope_theta=500.0, factor=4.0, original_max_position_embeddings=64, attention_factor=1.2,
                 beta_fast=32.0, beta_slow=1.0)
     olmo3 = family("olmo3", hf.Olmo3Config, 20, dtype=torch.bfloat16, num_hidden_layers=4, sliding_window=5,

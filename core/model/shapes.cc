@@ -17,11 +17,19 @@ struct Alike {
   QkNorm qk_norm = QkNorm::none;
   Norms norms = {};
   Biases biases = {};
+  Activation activation = Activation::silu;
+  int32_t window = 0;  ///< of all layers but every sixth; 0: none
 };
 constexpr Alike kLlama{"llama"}, kMistral{"mistral"}, kPhi3{"phi3"};
 constexpr Alike kQwen2{.family = "qwen2", .biases = kQkvBiases};
 constexpr Alike kQwen3{.family = "qwen3", .qk_norm = QkNorm::per_head};
 constexpr Alike kOlmo2{.family = "olmo2", .qk_norm = QkNorm::whole, .norms = kNormsAfter};
+
+constexpr Alike kGemma3{.family = "gemma3_text",
+                        .qk_norm = QkNorm::per_head,
+                        .norms = kNormsAround,
+                        .activation = Activation::gelu_tanh,
+                        .window = 1024};
 
 struct Shape {
   const char* name;
@@ -61,6 +69,9 @@ constexpr Shape kShapes[] = {
     {"mistral-nemo-12b", kMistral, 40, 5120, 14336, 32, 8, 128, 131072, 131072, false},
     {"phi-4-14b", kPhi3, 40, 5120, 17920, 40, 10, 128, 100352, 16384, false},
     {"olmo-2-32b", kOlmo2, 64, 5120, 27648, 40, 8, 128, 100352, 4096, false},
+    {"gemma-3-4b", kGemma3, 34, 2560, 10240, 8, 4, 256, 262208, 131072, true},
+    {"gemma-3-12b", kGemma3, 48, 3840, 15360, 16, 8, 256, 262208, 131072, true},
+    {"gemma-3-27b", kGemma3, 62, 5376, 21504, 32, 16, 128, 262208, 131072, true},
 };
 
 /// Values of a matrix that are drawn; the others repeat them, for drawing takes longer than what is measured.
@@ -128,10 +139,13 @@ ModelConfig shape_by_name(const std::string& name) {
     config.qk_norm = shape.alike.qk_norm;
     config.norms = shape.alike.norms;
     config.biases = shape.alike.biases;
+    config.activation = shape.alike.activation;
+    for (size_t i = 0; i < config.layers.size() && shape.alike.window > 0; ++i)
+      if ((i + 1) % 6 != 0) config.layers[i] = {shape.alike.window, 1};
     config.tied_output = shape.tied;
     config.rotary_dim = shape.head_dim;
     // The angles do not change how long a step takes.
-    config.ropes = {plain_rope(1e6, shape.head_dim)};
+    config.ropes.assign(shape.alike.window > 0 ? 2 : 1, plain_rope(1e6, shape.head_dim));
     return config;
   }
   refuse("unknown shape \"{}\"{}", name, suggest_spelling(name, shape_names()));
