@@ -45,10 +45,16 @@ void add_model(const ordered_json& about, TextTable& table) {
   const std::string parameters = number_text(static_cast<double>(number("parameters")));
   table.rows.push_back(
       {"  parameters", fmt::format("{}, {} in the file: {}", parameters, size_text(bytes), types)});
-  table.rows.push_back(
-      {"  context", fmt::format("{} tokens; keys and values take {} per token in fp32", number("context"),
-                                size_text(number("kv_bytes_per_token")))});
+  std::string context = fmt::format("{} tokens", number("context"));
+  if (number("long_context") > number("context"))
+    context += fmt::format(" ({} with model.context)", number("long_context"));
+  for (const auto& window : about["windows"])
+    context += fmt::format("; {} of {} layers see the last {}", whole(window, "layers"), number("layers"),
+                           whole(window, "window"));
+  table.rows.push_back({"  context", fmt::format("{}; keys and values take {} per token in fp32", context,
+                                                 size_text(number("kv_bytes_per_token")))});
   table.rows.push_back({"  memory", size_text(number("fp32_bytes")) + " as fp32"});
+  if (!text_of(about, "notice").empty()) table.rows.push_back({"  notice", text_of(about, "notice")});
 }
 
 std::string token_text(const ordered_json& token) {

@@ -22,7 +22,7 @@ constexpr int32_t kPageSize = 16;
 
 ModelConfig default_model() {
   ModelConfig config;
-  config.layers = 1;
+  config.layers.resize(1);
   config.hidden = 576;
   config.ffn = 1536;
   config.heads = 9;
@@ -133,7 +133,7 @@ class Ops {
     for (int64_t place = 0; place < keys; ++place)
       for (int64_t head = 0; head < config.kv_heads; ++head)
         attention->pool().write(0, head, place, values.data(), values.data());
-    const AttentionPlan plan = plan_attention(batch, attention->pool(), 3, config.kv_heads, pool_.size());
+    const AttentionPlan plan = plan_attention(batch, attention->pool(), 0, 3, config.kv_heads, pool_.size());
     FloatBuffer queries(kRows * 576, "queries"), out(kRows * 576, "out");
     std::fill_n(queries.data(), kRows * 576, 0.1f);
     const double seconds = best_seconds([&] { attention->run(plan, 0, queries.data(), 576, out.data()); });

@@ -98,7 +98,7 @@ class Measurement {
     const ModelConfig& c = backend_.config();
     const double attention = 2.0 * c.hidden * c.head_dim * (c.heads + c.kv_heads);
     const double mlp = 3.0 * c.hidden * c.ffn;
-    return 2 * (rows * c.layers * (attention + mlp) + static_cast<double>(picks) * c.hidden * c.vocab);
+    return 2 * (rows * c.layer_count() * (attention + mlp) + static_cast<double>(picks) * c.hidden * c.vocab);
   }
 
   Backend& backend_;

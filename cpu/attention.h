@@ -38,6 +38,10 @@ struct BlockRun {
   const AttentionPlan::Look& look(const AttentionPlan::Part& part, int32_t i) const {
     return plan.looks[static_cast<size_t>(part.first_look + i)];
   }
+  std::span<const AttentionPlan::Edge> edges(const AttentionPlan::Part& part) const {
+    return std::span(plan.edges)
+        .subspan(static_cast<size_t>(part.first_edge), static_cast<size_t>(part.edges));
+  }
   int64_t row_of(int32_t row_in_block) const {
     return plan.rows[static_cast<size_t>(block.first_row + row_in_block)];
   }

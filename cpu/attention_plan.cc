@@ -15,8 +15,8 @@ constexpr int32_t kMostRowsPerBlock = 64;
 
 struct RowLook {
   int32_t tile;
-  int32_t visible;
-  int32_t offset;
+  int32_t first, visible;
+  int32_t offset;  ///< of key 0, which may be hidden
 };
 
 /// What each row looks at, row by row.
@@ -31,7 +31,7 @@ struct RowLooks {
   }
 };
 
-RowLooks sort_by_row(const StepBatch& batch, std::vector<int32_t>& keys) {
+RowLooks sort_by_row(const StepBatch& batch, int32_t window, std::vector<int32_t>& keys) {
   RowLooks result;
   const size_t rows = batch.tokens.size();
   result.first.assign(rows + 1, 0);
@@ -39,20 +39,23 @@ RowLooks sort_by_row(const StepBatch& batch, std::vector<int32_t>& keys) {
   const auto each_look = [&](auto&& body) {
     for (size_t t = 0; t < batch.tiles.size(); ++t) {
       const AttentionTile& tile = batch.tiles[t];
+      const KeySpan& span = batch.spans[static_cast<size_t>(tile.span)];
       for (int32_t i = 0; i < tile.row_count; ++i) {
         const TileRow& entry = batch.tile_rows[static_cast<size_t>(tile.first_row + i)];
-        if (entry.visible > 0) body(static_cast<int32_t>(t), entry);
+        const int32_t first = span.first_seen(batch.positions[static_cast<size_t>(entry.row)], window);
+        if (first < entry.visible) body(static_cast<int32_t>(t), entry, first);
       }
     }
   };
-  each_look([&](int32_t, const TileRow& entry) { ++result.first[static_cast<size_t>(entry.row) + 1]; });
+  each_look(
+      [&](int32_t, const TileRow& entry, int32_t) { ++result.first[static_cast<size_t>(entry.row) + 1]; });
   std::partial_sum(result.first.begin(), result.first.end(), result.first.begin());
   result.looks.resize(static_cast<size_t>(result.first.back()));
   std::vector<int32_t> next(result.first.begin(), result.first.end() - 1);
-  each_look([&](int32_t tile, const TileRow& entry) {
+  each_look([&](int32_t tile, const TileRow& entry, int32_t first) {
     const auto row = static_cast<size_t>(entry.row);
-    result.looks[static_cast<size_t>(next[row]++)] = {tile, entry.visible, keys[row]};
-    keys[row] += entry.visible;
+    result.looks[static_cast<size_t>(next[row]++)] = {tile, first, entry.visible, keys[row] - first};
+    keys[row] += entry.visible - first;
   });
   return result;
 }
@@ -82,6 +85,44 @@ std::vector<AttentionPlan::Run> cut_into_runs(const StepBatch& batch, const KeyS
   return runs;
 }
 
+/// The runs of a span, and where they lie in the plan.
+struct SpanRuns {
+  int32_t first = -1, count = 0;
+};
+
+/// Cuts off the keys before all windows of a part's looks have begun: [looks] are its own, `firsts` where the
+/// window of each begins. The cut is at a panel, so that whole panels are left.
+void cut_edges(std::span<const AttentionPlan::Look> looks, std::span<const int32_t> firsts,
+               AttentionPlan& plan, AttentionPlan::Part& part) {
+  const int32_t begun = *std::ranges::max_element(firsts);
+  if (begun == 0) return;
+  const auto panel = static_cast<int32_t>(kPanel);
+  const std::vector<AttentionPlan::Run> runs(plan.runs.begin() + part.first_run,
+                                             plan.runs.begin() + part.first_run + part.runs);
+  part.first_run = static_cast<int32_t>(plan.runs.size());
+  part.runs = 0;
+  for (AttentionPlan::Run run : runs) {
+    const auto before = std::min(run.keys, static_cast<int32_t>(round_up_to_panel(begun - run.first_key)));
+    if (before > 0) {
+      for (size_t i = 0; i < looks.size(); ++i)
+        for (int32_t key = 0; key < before; key += panel) {
+          const int32_t from = std::max(firsts[i] - run.first_key, key);
+          const int32_t to = std::min({looks[i].visible - run.first_key, before, key + panel});
+          if (from >= to) continue;
+          plan.edges.push_back({looks[i].row_in_block, from - key, to - from,
+                                looks[i].offset + run.first_key + from, run.place + key});
+          ++part.edges;
+        }
+      run.first_key += before;
+      run.keys -= before;
+      run.place += before;
+    }
+    if (run.keys == 0) continue;
+    plan.runs.push_back(run);
+    ++part.runs;
+  }
+}
+
 }  // namespace
 
 int32_t looks_that_see(const AttentionPlan& plan, const AttentionPlan::Part& part, int32_t keys) {
@@ -91,10 +132,10 @@ int32_t looks_that_see(const AttentionPlan& plan, const AttentionPlan::Part& par
   return static_cast<int32_t>(end - first);
 }
 
-AttentionPlan plan_attention(const StepBatch& batch, const KvPool& pool, int32_t group, int32_t kv_heads,
-                             int threads) {
+AttentionPlan plan_attention(const StepBatch& batch, const KvPool& pool, int32_t window, int32_t group,
+                             int32_t kv_heads, int threads) {
   AttentionPlan plan;
-  const RowLooks by_row = sort_by_row(batch, plan.keys);
+  const RowLooks by_row = sort_by_row(batch, window, plan.keys);
   plan.rows.resize(batch.tokens.size());
   std::iota(plan.rows.begin(), plan.rows.end(), 0);
   std::stable_sort(plan.rows.begin(), plan.rows.end(), [&](int32_t a, int32_t b) {
@@ -104,9 +145,9 @@ AttentionPlan plan_attention(const StepBatch& batch, const KvPool& pool, int32_t
                                         [](const RowLook& x, const RowLook& y) { return x.tile < y.tile; });
   });
 
-  std::vector<std::pair<int32_t, int32_t>> runs_of_span(batch.spans.size(), {-1, 0});
+  std::vector<SpanRuns> runs_of_span(batch.spans.size());
   const auto find_runs = [&](int32_t span) {
-    auto& place = runs_of_span[static_cast<size_t>(span)];
+    SpanRuns& place = runs_of_span[static_cast<size_t>(span)];
     if (place.first < 0) {
       const auto runs = cut_into_runs(batch, batch.spans[static_cast<size_t>(span)], pool);
       place = {static_cast<int32_t>(plan.runs.size()), static_cast<int32_t>(runs.size())};
@@ -120,10 +161,16 @@ AttentionPlan plan_attention(const StepBatch& batch, const KvPool& pool, int32_t
   const auto fair = static_cast<int32_t>(std::max<int64_t>(4, rows * kv_heads / (int64_t{8} * threads)));
   const int32_t most_rows = std::min(kMostRowsPerBlock, fair);
   struct BlockLook {
-    int32_t tile;
+    int32_t tile, first;
     AttentionPlan::Look look;
   };
   std::vector<BlockLook> block_looks;
+  std::vector<int32_t> firsts;  // of the looks of the last part
+  const auto close_part = [&] {
+    if (firsts.empty()) return;
+    cut_edges(std::span(plan.looks).last(firsts.size()), firsts, plan, plan.parts.back());
+    firsts.clear();
+  };
   for (int32_t first = 0; first < rows;) {
     AttentionPlan::Block block{first, 0, static_cast<int32_t>(plan.parts.size()), 0, 0};
     block_looks.clear();
@@ -135,7 +182,7 @@ AttentionPlan plan_attention(const StepBatch& batch, const KvPool& pool, int32_t
       if (block.rows > 0 && most_keys * heads > most_scores) break;
       block.most_keys = most_keys;
       for (const RowLook& look : by_row.of(row))
-        block_looks.push_back({look.tile, {block.rows, look.visible, look.offset}});
+        block_looks.push_back({look.tile, look.first, {block.rows, look.visible, look.offset}});
       ++block.rows;
     }
     std::stable_sort(block_looks.begin(), block_looks.end(), [](const BlockLook& a, const BlockLook& b) {
@@ -144,21 +191,25 @@ AttentionPlan plan_attention(const StepBatch& batch, const KvPool& pool, int32_t
     int32_t tile = -1;
     for (const BlockLook& entry : block_looks) {
       if (entry.tile != tile) {
+        close_part();
         tile = entry.tile;
         const auto [first_run, runs] = find_runs(batch.tiles[static_cast<size_t>(tile)].span);
-        plan.parts.push_back({first_run, runs, static_cast<int32_t>(plan.looks.size()), 0});
+        plan.parts.push_back({first_run, runs, static_cast<int32_t>(plan.looks.size()), 0,
+                              static_cast<int32_t>(plan.edges.size()), 0});
         ++block.parts;
       }
       plan.looks.push_back(entry.look);
+      firsts.push_back(entry.first);
       ++plan.parts.back().looks;
     }
+    close_part();
     plan.blocks.push_back(block);
     first += block.rows;
   }
   plan.first_span = by_row.first;
   for (const RowLook& look : by_row.looks) {
     const auto [first_run, runs] = find_runs(batch.tiles[static_cast<size_t>(look.tile)].span);
-    plan.row_spans.push_back({first_run, runs, look.visible, look.offset});
+    plan.row_spans.push_back({first_run, runs, look.first, look.visible, look.offset});
   }
   return plan;
 }

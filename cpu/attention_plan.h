@@ -8,8 +8,8 @@
 
 namespace sheaf {
 
-/// How the attention of a step is cut into work, the same for every layer and head. Rows that see the same
-/// spans come together in blocks; a block reads each of its spans once for all its rows.
+/// How the attention of a step is cut into work, the same for every head and every layer of one window. Rows
+/// that see the same spans come together in blocks; a block reads each of its spans once for all its rows.
 struct AttentionPlan {
   /// Keys of a span that lie in a row, at most kLongestRun.
   struct Run {
@@ -19,18 +19,29 @@ struct AttentionPlan {
   };
   static constexpr int32_t kLongestRun = 256;
 
-  /// A row looking at the first `visible` keys of a span; they are keys offset, offset + 1 … of all that the
-  /// row sees.
+  /// A row looking at the first `visible` keys of a span, or at those of them that its window does not hide;
+  /// key j is key offset + j of all that the row sees.
   struct Look {
     int32_t row_in_block;
     int32_t visible;
-    int32_t offset;
+    int32_t offset;  ///< negative where a window hides the first keys
   };
 
-  /// A span and the rows of a block that look at it, those that see most first.
+  /// Keys of a panel that one row sees, where its window begins before that of other rows of its block.
+  struct Edge {
+    int32_t row_in_block;
+    int32_t hidden;  ///< keys of the panel before them
+    int32_t keys;
+    int32_t at;     ///< the first among all keys that the row sees
+    int64_t place;  ///< of the panel
+  };
+
+  /// A span and the rows of a block that look at it, those that see most first. Runs begin where the windows
+  /// of all these rows have begun; the keys before are edges.
   struct Part {
     int32_t first_run, runs;
     int32_t first_look, looks;
+    int32_t first_edge, edges;
   };
 
   struct Block {
@@ -41,8 +52,8 @@ struct AttentionPlan {
 
   /// A span as one row sees it: the same as a Look, in the row's own list.
   struct RowSpan {
-    int32_t first_run, runs;
-    int32_t visible;
+    int32_t first_run, runs;  ///< of the whole span
+    int32_t first, visible;   ///< it sees keys [first, visible)
     int32_t offset;
   };
 
@@ -50,6 +61,7 @@ struct AttentionPlan {
   std::vector<int32_t> keys;  ///< keys that each row of the batch sees
   std::vector<Run> runs;
   std::vector<Look> looks;
+  std::vector<Edge> edges;
   std::vector<Part> parts;
   std::vector<Block> blocks;
   std::vector<int32_t> first_span;  ///< [rows of the batch + 1], index into row_spans
@@ -78,9 +90,9 @@ void each_piece(const AttentionPlan& plan, const AttentionPlan::Part& part, Body
   }
 }
 
-/// `group` query heads share a key/value head; `kv_heads` × blocks is the number of pieces to share among
-/// threads.
-AttentionPlan plan_attention(const StepBatch& batch, const KvPool& pool, int32_t group, int32_t kv_heads,
-                             int threads);
+/// Of the layers whose window is `window` (0: none). `group` query heads share a key/value head; `kv_heads` ×
+/// blocks is the number of pieces to share among threads.
+AttentionPlan plan_attention(const StepBatch& batch, const KvPool& pool, int32_t window, int32_t group,
+                             int32_t kv_heads, int threads);
 
 }  // namespace sheaf

@@ -22,7 +22,8 @@ struct FloatScratch {
   FloatBuffer mixed;   ///< [rows × group][head_dim rounded up]
   std::vector<const float*> a;
   std::vector<float*> c;
-  std::vector<float> sums;  ///< [rows × group], of a row's weights
+  std::vector<float> sums;   ///< [rows × group], of a row's weights
+  std::vector<float> panel;  ///< [group][16], scores of an edge
 };
 
 struct FloatRun : BlockRun {
@@ -55,6 +56,30 @@ struct FloatRun : BlockRun {
                      round_up_to_panel(keys) / kPanel, false);
   }
 
+  /// The scores of an edge's panel come out beside the row's, which take those that it sees.
+  void score_edge(const AttentionPlan::Edge& edge, const float* queries, int64_t query_stride) const {
+    for (int64_t g = 0; g < group; ++g) {
+      const auto i = static_cast<size_t>(g);
+      scratch.a[i] = queries + row_of(edge.row_in_block) * query_stride + head_start(g);
+      scratch.c[i] = scratch.panel.data() + g * kPanel;
+    }
+    kernels.multiply(scratch.a.data(), scratch.c.data(), group, pool.key_panel(layer, head, edge.place),
+                     kPanel, head_dim * kPanel, head_dim, 1, false);
+    for (int64_t g = 0; g < group; ++g)
+      std::copy_n(scratch.panel.data() + g * kPanel + edge.hidden, edge.keys,
+                  scores(edge.row_in_block, g) + edge.at);
+  }
+
+  void mix_edge(const AttentionPlan::Edge& edge) const {
+    for (int64_t g = 0; g < group; ++g) {
+      scratch.a[static_cast<size_t>(g)] = scores(edge.row_in_block, g) + edge.at;
+      scratch.c[static_cast<size_t>(g)] = mixed(edge.row_in_block, g);
+    }
+    kernels.multiply(scratch.a.data(), scratch.c.data(), group,
+                     pool.value(layer, head, edge.place + edge.hidden), pool.value_stride(), kPanel,
+                     edge.keys, pool.value_stride() / kPanel, true);
+  }
+
   /// Adds the values of keys [key, key + keys) to looks [from, to), which see them all.
   void mix(const AttentionPlan::Part& part, int32_t from, int32_t to, int32_t key, int32_t keys,
            int64_t place) const {
@@ -73,6 +98,7 @@ struct FloatRun : BlockRun {
   }
 
   void mix_part(const AttentionPlan::Part& part) const {
+    for (const AttentionPlan::Edge& edge : edges(part)) mix_edge(edge);
     for (int32_t r = 0; r < part.runs; ++r) {
       const AttentionPlan::Run& run = plan.runs[static_cast<size_t>(part.first_run + r)];
       const int32_t whole = looks_that_see(plan, part, run.first_key + run.keys);
@@ -109,20 +135,25 @@ class FloatAttention final : public Attention {
     const auto count = static_cast<size_t>(at.heads());
     scratch.scores.reserve(at.heads() * at.score_stride, "attention scores");
     scratch.mixed.reserve(at.heads() * pool_.value_stride(), "attention sums");
+    scratch.panel.resize(static_cast<size_t>(at.group * kPanel));
     scratch.a.resize(count);
     scratch.c.resize(count);
     scratch.sums.resize(count);
 
     const FloatRun run{at, kernels_, pool_, scratch};
-    for (const AttentionPlan::Part& part : run.parts())
+    for (const AttentionPlan::Part& part : run.parts()) {
+      for (const AttentionPlan::Edge& edge : run.edges(part)) run.score_edge(edge, queries, query_stride);
       each_piece(run.plan, part, [&](int32_t from, int32_t to, int32_t key, int32_t keys, int64_t place) {
         run.score(part, from, to, key, keys, place, queries, query_stride);
       });
+    }
     std::fill_n(scratch.mixed.data(), run.heads() * pool_.value_stride(), 0.0f);
     for (int32_t row = 0; row < run.block.rows; ++row)
-      for (int64_t g = 0; g < run.group; ++g)
+      for (int64_t g = 0; g < run.group; ++g) {
+        if (config_.score_cap > 0) kernels_.soft_cap(run.scores(row, g), run.keys_of(row), config_.score_cap);
         scratch.sums[static_cast<size_t>(row * run.group + g)] =
             kernels_.softmax(run.scores(row, g), run.keys_of(row));
+      }
     for (const AttentionPlan::Part& part : run.parts()) run.mix_part(part);
     for (int32_t row = 0; row < run.block.rows; ++row) {
       float* to = out + run.row_of(row) * config_.heads * run.head_dim;

@@ -33,6 +33,7 @@ struct IntScratch {
   std::vector<float> weight_scales;  ///< [rows × group]: 1 / (sum of weights · the largest)
   std::vector<float*> c;
   std::vector<int32_t*> sum_rows;
+  std::vector<float> panel;  ///< [group][16], scores of an edge
 };
 
 struct IntRun : BlockRun {
@@ -61,6 +62,7 @@ struct IntRun : BlockRun {
     for (auto* scales : {&scratch.log_scales, &scratch.inverse_scales})
       scales->resize(static_cast<size_t>(score_stride));
     scratch.sum_rows.resize(count);
+    scratch.panel.resize(static_cast<size_t>(group * kPanel));
   }
 
   void round_queries(const float* queries, int64_t query_stride) const {
@@ -128,6 +130,30 @@ struct IntRun : BlockRun {
                      scratch.c.data());
   }
 
+  /// The scores of an edge's panel come out beside the row's, which take those that it sees.
+  void score_edge(const AttentionPlan::Edge& edge) const {
+    for (int64_t g = 0; g < group; ++g) {
+      const int64_t query = edge.row_in_block * group + g;
+      put_pieces(kernels.rows, scratch.queries.data() + query * query_bytes(), query_bytes(),
+                 gathered(g, query_bytes()));
+      scratch.gathered_scales[static_cast<size_t>(g)] = scratch.query_scales[static_cast<size_t>(query)];
+      scratch.c[static_cast<size_t>(g)] = scratch.panel.data() + g * kPanel;
+    }
+    kernels.multiply({.a = scratch.gathered.data(),
+                      .rows = group,
+                      .b = pool.keys(layer, head, edge.place),
+                      .panels = 1,
+                      .panel_stride = pool.key_panel_bytes(),
+                      .chunk_stride = kernels.panels.chunk_bytes(kPlanes),
+                      .chunks = kernels.panels.chunks(head_dim),
+                      .planes = kPlanes},
+                     scratch.gathered_scales.data(), pool.key_scales(layer, head, edge.place),
+                     scratch.c.data());
+    for (int64_t g = 0; g < group; ++g)
+      std::copy_n(scratch.panel.data() + g * kPanel + edge.hidden, edge.keys,
+                  scores(edge.row_in_block, g) + edge.at);
+  }
+
   int8_t* weights(int64_t row, int64_t g, int plane) const {
     return scratch.weights.data() + ((row * group + g) * kPlanes + plane) * score_stride;
   }
@@ -135,7 +161,7 @@ struct IntRun : BlockRun {
   /// The row before sees the same spans, but perhaps not as much of the last.
   bool sees_as_before(int32_t row) const {
     return row > 0 && std::ranges::equal(spans_of(row), spans_of(row - 1), [](const auto& a, const auto& b) {
-             return a.first_run == b.first_run && a.offset == b.offset;
+             return a.first_run == b.first_run && a.first == b.first && a.offset == b.offset;
            });
   }
 
@@ -144,7 +170,7 @@ struct IntRun : BlockRun {
     for (const AttentionPlan::RowSpan& seen : spans_of(row))
       for (int32_t r = 0; r < seen.runs; ++r) {
         const AttentionPlan::Run& run = plan.runs[static_cast<size_t>(seen.first_run + r)];
-        const int32_t first = std::max(kept - seen.offset - run.first_key, 0);
+        const int32_t first = std::max({kept - seen.offset - run.first_key, seen.first - run.first_key, 0});
         const int32_t keys = std::min(run.keys, seen.visible - run.first_key) - first;
         if (keys <= 0) continue;
         const auto to = static_cast<size_t>(seen.offset + run.first_key + first);
@@ -156,10 +182,11 @@ struct IntRun : BlockRun {
       std::fill_n(scales->data() + keys_of(row), kPanel, 0.0f);
   }
 
-  void weigh_rows(const Kernels& float_kernels) const {
+  void weigh_rows(const Kernels& float_kernels, float score_cap) const {
     for (int32_t row = 0; row < block.rows; ++row) {
       gather_value_scales(row, sees_as_before(row) ? keys_of(row - 1) : 0);
       for (int64_t g = 0; g < group; ++g) {
+        if (score_cap > 0) float_kernels.soft_cap(scores(row, g), keys_of(row), score_cap);
         const float sum =
             float_kernels.weigh(scores(row, g), scratch.log_scales.data(), scratch.inverse_scales.data(),
                                 keys_of(row), kernels.rows.flip, weights(row, g, 0), weights(row, g, 1));
@@ -205,6 +232,29 @@ struct IntRun : BlockRun {
                  .panel_stride = IntKvPool::value_panel_bytes(),
                  .chunk_stride = pool.value_chunk_bytes(),
                  .chunks = chunks,
+                 .planes = kPlanes},
+                scratch.sum_rows.data());
+  }
+
+  void mix_edge(const AttentionPlan::Edge& edge) const {
+    const IntLayout layout = kernels.rows;
+    for (int64_t g = 0; g < group; ++g) {
+      for (int plane = 0; plane < kPlanes; ++plane) {
+        int8_t seen[kChunk];
+        std::fill_n(seen, kChunk, static_cast<int8_t>(layout.flip));
+        std::copy_n(weights(edge.row_in_block, g, plane) + edge.at, edge.keys, seen + edge.hidden);
+        put_pieces(layout, seen, kChunk, gathered(g, kChunk * kPlanes) + plane * kChunk * layout.together);
+      }
+      scratch.sum_rows[static_cast<size_t>(g)] =
+          scratch.sums.data() + (edge.row_in_block * group + g) * sum_count();
+    }
+    kernels.add({.a = scratch.gathered.data(),
+                 .rows = group,
+                 .b = pool.values(layer, head, edge.place),
+                 .panels = pool.value_panels(),
+                 .panel_stride = IntKvPool::value_panel_bytes(),
+                 .chunk_stride = pool.value_chunk_bytes(),
+                 .chunks = 1,
                  .planes = kPlanes},
                 scratch.sum_rows.data());
   }
@@ -262,18 +312,21 @@ class IntAttention final : public Attention {
     run.make_room();
     run.round_queries(queries, query_stride);
     for (const AttentionPlan::Part& part : run.parts()) {
+      for (const AttentionPlan::Edge& edge : run.edges(part)) run.score_edge(edge);
       run.gather_queries(part);
       each_piece(run.plan, part, [&](int32_t from, int32_t to, int32_t key, int32_t keys, int64_t place) {
         run.score(part, from, to, key, keys, place);
       });
     }
-    run.weigh_rows(kernels_);
+    run.weigh_rows(kernels_, config_.score_cap);
     run.clear_sums();
-    for (const AttentionPlan::Part& part : run.parts())
+    for (const AttentionPlan::Part& part : run.parts()) {
+      for (const AttentionPlan::Edge& edge : run.edges(part)) run.mix_edge(edge);
       each_piece(run.plan, part, [&](int32_t from, int32_t to, int32_t key, int32_t keys, int64_t place) {
         run.mix(part, from, to, key, keys, place);
         if (run.wide()) run.widen_sums();
       });
+    }
     for (int32_t row = 0; row < run.block.rows; ++row)
       for (int64_t g = 0; g < run.group; ++g)
         run.put_row(row * run.group + g,

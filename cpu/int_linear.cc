@@ -87,9 +87,8 @@ void apply(const IntLinear& linear, const IntKernels& kernels, ThreadPool& pool,
   });
 }
 
-void apply_gated(const IntLinear& linear, const IntKernels& kernels, const Kernels& float_kernels,
-                 ThreadPool& pool, const IntRows& x, int64_t first, int64_t rows, float* y,
-                 int64_t y_stride) {
+void apply_gated(const IntLinear& linear, const IntKernels& kernels, const Gating& gating, ThreadPool& pool,
+                 const IntRows& x, int64_t first, int64_t rows, float* y, int64_t y_stride) {
   constexpr int64_t kRoom = kRowBlock * 2 * kPanel;
   const int64_t pairs = linear.outputs / (2 * kPanel);
   const int64_t per_task = std::max<int64_t>(1, panels_per_task(kernels, pool, 2 * pairs, rows) / 2);
@@ -105,9 +104,7 @@ void apply_gated(const IntLinear& linear, const IntKernels& kernels, const Kerne
         for (int64_t i = 0; i < block; ++i) c[static_cast<size_t>(i)] = both.data() + i * width;
         kernels.multiply(factors_of(linear, kernels, x, first + row, block, 2 * pair, 2 * count),
                          x.scales() + first + row, linear.scales.data() + 2 * pair * kPanel, c.data());
-        for (int64_t i = 0; i < count; ++i)
-          float_kernels.gated_silu(both.data() + i * 2 * kPanel, width, block,
-                                   y + row * y_stride + (pair + i) * kPanel, y_stride);
+        gating.run(both.data(), pair, count, block, y + row * y_stride, y_stride);
       }
     }
   });

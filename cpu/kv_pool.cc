@@ -18,7 +18,7 @@ KvPool::KvPool(const ModelConfig& config, int32_t pages, int32_t page_size)
     : pages_(pages),
       page_size_(page_size),
       page_places_(round_up_to_panel(page_size)),
-      layers_(config.layers),
+      layers_(config.layer_count()),
       kv_heads_(config.kv_heads) {
   if (pages <= 0 || page_size <= 0) fail("key/value pool: {} pages of {} tokens", pages, page_size);
   stretch_ = std::min<int64_t>(1024, places());

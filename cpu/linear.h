@@ -58,9 +58,18 @@ PackedLinear pack(std::initializer_list<const Matrix*> matrices, RowOrder order,
 void apply(const PackedLinear& linear, const Kernels& kernels, ThreadPool& pool, const float* x,
            int64_t x_stride, int64_t rows, float* y, int64_t y_stride);
 
-/// y[row][n] = silu(gate) · up, of a gate and an up matrix in turns; y likewise.
-void apply_gated(const PackedLinear& linear, const Kernels& kernels, ThreadPool& pool, const float* x,
-                 int64_t x_stride, int64_t rows, float* y, int64_t y_stride);
+/// What comes after the product of a gate and an up matrix in turns: activation(gate + bias) · (up + bias).
+struct Gating {
+  Kernels::Gated gated;
+  const float* bias = nullptr;  ///< [outputs], in the order of the product's panels; null: none
+
+  /// Rows of the panels of `pairs` pairs from `first` on, their biases not added yet.
+  void run(float* both, int64_t first, int64_t pairs, int64_t rows, float* y, int64_t y_stride) const;
+};
+
+/// The product of a gate and an up matrix in turns, and its gating; y likewise.
+void apply_gated(const PackedLinear& linear, const Kernels& kernels, const Gating& gating, ThreadPool& pool,
+                 const float* x, int64_t x_stride, int64_t rows, float* y, int64_t y_stride);
 
 /// One or more weight matrices with the same inputs, stacked, as whole numbers with a scale for each output.
 struct IntLinear {
@@ -99,8 +108,8 @@ class IntRows {
 void apply(const IntLinear& linear, const IntKernels& kernels, ThreadPool& pool, const IntRows& x,
            int64_t first, int64_t rows, float* y, int64_t y_stride);
 
-/// y[row][n] = silu(gate) · up, of a gate and an up matrix in turns; y likewise.
-void apply_gated(const IntLinear& linear, const IntKernels& kernels, const Kernels& float_kernels,
-                 ThreadPool& pool, const IntRows& x, int64_t first, int64_t rows, float* y, int64_t y_stride);
+/// The product of a gate and an up matrix in turns, and its gating; y likewise.
+void apply_gated(const IntLinear& linear, const IntKernels& kernels, const Gating& gating, ThreadPool& pool,
+                 const IntRows& x, int64_t first, int64_t rows, float* y, int64_t y_stride);
 
 }  // namespace sheaf

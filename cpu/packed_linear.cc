@@ -97,8 +97,17 @@ void apply(const PackedLinear& linear, const Kernels& kernels, ThreadPool& pool,
   });
 }
 
-void apply_gated(const PackedLinear& linear, const Kernels& kernels, ThreadPool& pool, const float* x,
-                 int64_t x_stride, int64_t rows, float* y, int64_t y_stride) {
+void Gating::run(float* both, int64_t first, int64_t pairs, int64_t rows, float* y, int64_t y_stride) const {
+  const int64_t width = pairs * 2 * kPanel;
+  if (bias != nullptr)
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t i = 0; i < width; ++i) both[row * width + i] += bias[first * 2 * kPanel + i];
+  for (int64_t pair = 0; pair < pairs; ++pair)
+    gated(both + pair * 2 * kPanel, width, rows, y + (first + pair) * kPanel, y_stride);
+}
+
+void apply_gated(const PackedLinear& linear, const Kernels& kernels, const Gating& gating, ThreadPool& pool,
+                 const float* x, int64_t x_stride, int64_t rows, float* y, int64_t y_stride) {
   constexpr int64_t kMost = 4;
   const int64_t pairs = linear.outputs / (2 * kPanel);
   const int64_t per_task = std::clamp<int64_t>(panels_per_task(kernels, rows) / 2, 1, kMost);
@@ -110,9 +119,7 @@ void apply_gated(const PackedLinear& linear, const Kernels& kernels, ThreadPool&
       const int64_t block = std::min(kRowBlock, rows - row);
       multiply(linear, kernels, 2 * first, 2 * count, x + row * x_stride, x_stride, block, both.data(),
                width);
-      for (int64_t pair = 0; pair < count; ++pair)
-        kernels.gated_silu(both.data() + pair * 2 * kPanel, width, block,
-                           y + row * y_stride + (first + pair) * kPanel, y_stride);
+      gating.run(both.data(), first, count, block, y + row * y_stride, y_stride);
     }
   });
 }

@@ -33,15 +33,14 @@ void ProductRows::multiply(const Linear& linear, const RowShare& share, float* y
     apply(linear.floats, products_.kernels_, threads, row(first), stride_, count, y, y_stride);
 }
 
-void ProductRows::multiply_gated(const Linear& linear, const RowShare& share, float* y,
+void ProductRows::multiply_gated(const Linear& linear, const Gating& gating, const RowShare& share, float* y,
                                  int64_t y_stride) const {
   const auto [first, count, threads] = share;
-  const Kernels& kernels = products_.kernels_;
   y += first * y_stride;
   if (products_.whole_numbers())
-    apply_gated(linear.ints, products_.int_kernels_, kernels, threads, ints_, first, count, y, y_stride);
+    apply_gated(linear.ints, products_.int_kernels_, gating, threads, ints_, first, count, y, y_stride);
   else
-    apply_gated(linear.floats, kernels, threads, row(first), stride_, count, y, y_stride);
+    apply_gated(linear.floats, products_.kernels_, gating, threads, row(first), stride_, count, y, y_stride);
 }
 
 }  // namespace sheaf

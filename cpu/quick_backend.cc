@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -18,9 +19,12 @@ constexpr size_t kPicksAtOnce = kCpuPicksAtOnce;
 constexpr int kMostThreads = 256;
 
 struct Layer {
-  std::vector<float> attention_norm, mlp_norm, q_norm, k_norm;
-  std::vector<float> qkv_bias;  ///< [(heads + 2 · kv_heads) × head_dim] or empty
-  Linear qkv;                   ///< queries, keys, values
+  // Empty where the model has none:
+  std::vector<float> pre_attention_norm, post_attention_norm, pre_mlp_norm, post_mlp_norm, q_norm, k_norm;
+  std::vector<float> qkv_bias;      ///< [(heads + 2 · kv_heads) × head_dim]
+  std::vector<float> gate_up_bias;  ///< [outputs of gate_up], in turns as they are
+  std::vector<float> o_bias, down_bias;
+  Linear qkv;  ///< queries, keys, values
   Linear o;
   Linear gate_up;  ///< gate, up
   Linear down;
@@ -30,20 +34,47 @@ std::vector<float> read_vector(const Matrix& matrix) {
   return matrix.empty() ? std::vector<float>{} : matrix.read_all();
 }
 
+/// Biases of q, k and v in a row; zeros where only some have one.
+std::vector<float> stack_biases(const LayerWeights& weights) {
+  std::vector<float> stacked;
+  if (weights.q_bias.empty() && weights.k_bias.empty() && weights.v_bias.empty()) return stacked;
+  for (const auto& [bias, matrix] : {std::pair{&weights.q_bias, &weights.q},
+                                     {&weights.k_bias, &weights.k},
+                                     {&weights.v_bias, &weights.v}}) {
+    std::vector<float> values = read_vector(*bias);
+    values.resize(static_cast<size_t>(matrix->rows), 0.0f);
+    stacked.insert(stacked.end(), values.begin(), values.end());
+  }
+  return stacked;
+}
+
+/// Biases of gate and up, a panel of each in turn.
+std::vector<float> biases_in_turns(const LayerWeights& weights) {
+  if (weights.gate_bias.empty() && weights.up_bias.empty()) return {};
+  std::vector<float> turns(static_cast<size_t>(2 * round_up_to_panel(weights.gate.rows)), 0.0f);
+  int64_t shift = 0;
+  for (const Matrix* bias : {&weights.gate_bias, &weights.up_bias}) {
+    const std::vector<float> values = read_vector(*bias);
+    for (int64_t i = 0; i < std::ssize(values); ++i)
+      turns[static_cast<size_t>(i / kPanel * 2 * kPanel + shift + i % kPanel)] =
+          values[static_cast<size_t>(i)];
+    shift += kPanel;
+  }
+  return turns;
+}
+
 Layer read_layer(const LayerWeights& weights, const Products& products) {
   Layer layer;
-  layer.attention_norm = weights.attention_norm.read_all();
-  layer.mlp_norm = weights.mlp_norm.read_all();
+  layer.pre_attention_norm = read_vector(weights.pre_attention_norm);
+  layer.post_attention_norm = read_vector(weights.post_attention_norm);
+  layer.pre_mlp_norm = read_vector(weights.pre_mlp_norm);
+  layer.post_mlp_norm = read_vector(weights.post_mlp_norm);
   layer.q_norm = read_vector(weights.q_norm);
   layer.k_norm = read_vector(weights.k_norm);
-  if (!weights.q_bias.empty() || !weights.k_bias.empty() || !weights.v_bias.empty())
-    for (const auto& [bias, matrix] : {std::pair{&weights.q_bias, &weights.q},
-                                       {&weights.k_bias, &weights.k},
-                                       {&weights.v_bias, &weights.v}}) {
-      std::vector<float> values = read_vector(*bias);
-      values.resize(static_cast<size_t>(matrix->rows), 0.0f);
-      layer.qkv_bias.insert(layer.qkv_bias.end(), values.begin(), values.end());
-    }
+  layer.qkv_bias = stack_biases(weights);
+  layer.gate_up_bias = biases_in_turns(weights);
+  layer.o_bias = read_vector(weights.o_bias);
+  layer.down_bias = read_vector(weights.down_bias);
   layer.qkv = products.pack({&weights.q, &weights.k, &weights.v});
   layer.o = products.pack({&weights.o});
   layer.gate_up = products.pack({&weights.gate, &weights.up}, RowOrder::in_turns);
@@ -64,9 +95,10 @@ struct QuickWeights {
     }
     for (const LayerWeights& weights : model.layers) layers.push_back(read_layer(weights, products));
     output = products.pack({&model.output});
+    output_bias = read_vector(model.output_bias);
   }
 
-  std::vector<float> final_norm;
+  std::vector<float> final_norm, output_bias;
   std::vector<Layer> layers;
   Linear output;
 };
@@ -111,7 +143,7 @@ class QuickBackend final : public Backend {
 
   std::string kv_kind() const override { return fmt::format("CPU, {}", products_.describe()); }
   int64_t kv_slot_bytes(KvForm form) const override {
-    return int64_t{config_.layers} * config_.kv_heads * pair_bytes(form);
+    return int64_t{config_.layer_count()} * config_.kv_heads * pair_bytes(form);
   }
   void read_kv(std::span<const int32_t> slots, std::span<std::byte> to, KvForm form) override {
     const int64_t size = config_.head_dim;
@@ -141,13 +173,17 @@ class QuickBackend final : public Backend {
            config_.vocab);
     if (batch.rows() == 0) return;
     rows_ = batch.rows();
-    plan_ = plan_attention(batch, pool_, config_.heads / config_.kv_heads, config_.kv_heads, threads_.size());
+    plans_.clear();
+    for (const auto& [window, rope] : config_.layers)
+      if (!plans_.contains(window))
+        plans_[window] = plan_attention(batch, pool_, window, config_.heads / config_.kv_heads,
+                                        config_.kv_heads, threads_.size());
     make_room();
     products_.each_share(rows_, [&](const RowShare& share) {
       each_row(share, [&](int64_t row) {
-        embedding_.read(batch.tokens[static_cast<size_t>(row)], 1, x_.data() + row * config_.hidden);
-        fill_angles(batch.positions[static_cast<size_t>(row)], angles_.data() + row * config_.rotary_dim);
-        enter_row(row, weights_->layers.front().attention_norm);
+        embed(batch.tokens[static_cast<size_t>(row)], x_.data() + row * config_.hidden);
+        fill_angles(batch.positions[static_cast<size_t>(row)], angles_.data() + row * angles_stride());
+        enter_row(row, weights_->layers.front().pre_attention_norm);
       });
       enter_layer(batch, 0, share);
     });
@@ -161,10 +197,11 @@ class QuickBackend final : public Backend {
   int64_t hidden_stride() const { return round_up_to_panel(config_.hidden); }
   int64_t qkv_stride() const { return round_up_to_panel(q_size() + 2 * kv_size()); }
   int64_t gated_stride() const { return round_up_to_panel(config_.ffn); }
+  int64_t angles_stride() const { return std::ssize(config_.ropes) * config_.rotary_dim; }
 
   void make_room() {
     x_.reserve(rows_ * config_.hidden, "hidden rows");
-    angles_.reserve(rows_ * config_.rotary_dim, "rotary angles");
+    angles_.reserve(rows_ * angles_stride(), "rotary angles");
     normed_.reserve(rows_, config_.hidden, config_.hidden, "normed rows");
     y_.reserve(rows_ * hidden_stride(), "projected rows");
     qkv_.reserve(rows_ * qkv_stride(), "queries, keys and values");
@@ -195,16 +232,25 @@ class QuickBackend final : public Backend {
       std::vector<float> pair(static_cast<size_t>(2 * config_.head_dim));
       const int64_t place = pool_.place_of_slot(slots[static_cast<size_t>(i)]);
       int64_t at = i * kv_slot_bytes(form);
-      for (int64_t layer = 0; layer < config_.layers; ++layer)
+      for (int64_t layer = 0; layer < config_.layer_count(); ++layer)
         for (int64_t head = 0; head < config_.kv_heads; ++head, at += pair_bytes(form))
           visit(layer, head, place, at, pair.data());
     });
   }
 
+  void embed(TokenId token, float* x) const {
+    embedding_.read(token, 1, x);
+    if (config_.embedding_scale != 1)
+      for (int64_t i = 0; i < config_.hidden; ++i) x[i] *= config_.embedding_scale;
+  }
+
   void fill_angles(int32_t position, float* angles) const {
     const int32_t half = config_.rotary_dim / 2;
-    for (int32_t i = 0; i < half; ++i)
-      std::tie(angles[i], angles[half + i]) = rope_angle(config_, position, i);
+    for (const RopeTable& rope : config_.ropes) {
+      for (int32_t i = 0; i < half; ++i)
+        std::tie(angles[i], angles[half + i]) = rope_angle(rope, position, i);
+      angles += config_.rotary_dim;
+    }
   }
 
   void normalize_heads(float* heads, int64_t size, const std::vector<float>& weight) const {
@@ -222,28 +268,33 @@ class QuickBackend final : public Backend {
     if (!layer.qkv_bias.empty()) add(layer.qkv_bias.data(), q_size() + 2 * kv_size(), queries);
     normalize_heads(queries, q_size(), layer.q_norm);
     normalize_heads(keys, kv_size(), layer.k_norm);
-    const float* angles = angles_.data() + row * config_.rotary_dim;
-    for (int64_t i = 0; i < q_size(); i += config_.head_dim) rotate(angles, config_.rotary_dim, queries + i);
-    const float scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
+    const int32_t rope = config_.layers[static_cast<size_t>(index)].rope;
+    if (rope >= 0) {
+      const float* angles = angles_.data() + row * angles_stride() + int64_t{rope} * config_.rotary_dim;
+      for (int64_t i = 0; i < q_size() + kv_size(); i += config_.head_dim)
+        rotate(angles, config_.rotary_dim, queries + i);
+    }
+    const float scale = config_.score_factor();
     for (int64_t i = 0; i < q_size(); ++i) queries[i] *= scale;
     const int64_t place = pool_.place_of_slot(slot);
-    for (int64_t head = 0; head < config_.kv_heads; ++head) {
-      rotate(angles, config_.rotary_dim, keys + head * config_.head_dim);
+    for (int64_t head = 0; head < config_.kv_heads; ++head)
       pool_.write(index, head, place, keys + head * config_.head_dim, values + head * config_.head_dim);
-    }
   }
 
   /// Adds the block's result y to the residual stream.
-  void add_residual(int64_t row, const std::vector<float>& norm) {
+  void add_residual(int64_t row, const std::vector<float>& bias, const std::vector<float>& norm) {
     float* y = y_.data() + row * hidden_stride();
-    if (config_.post_norm) kernels_.rms_norm(y, norm.data(), config_.hidden, config_.norm_eps, y);
+    if (!bias.empty()) add(bias.data(), config_.hidden, y);
+    if (!norm.empty()) kernels_.rms_norm(y, norm.data(), config_.hidden, config_.norm_eps, y);
+    if (config_.residual_scale != 1)
+      for (int64_t i = 0; i < config_.hidden; ++i) y[i] *= config_.residual_scale;
     add(y, config_.hidden, x_.data() + row * config_.hidden);
   }
 
-  /// Makes a row the input of the next products: normed, or as it is where the norm comes after them.
+  /// Makes a row the input of the next products: normed, or as it is where no norm comes before them.
   void enter_row(int64_t row, const std::vector<float>& norm) {
     const float* x = x_.data() + row * config_.hidden;
-    if (config_.post_norm)
+    if (norm.empty())
       std::copy_n(x, config_.hidden, normed_.row(row));
     else
       kernels_.rms_norm(x, norm.data(), config_.hidden, config_.norm_eps, normed_.row(row));
@@ -264,16 +315,18 @@ class QuickBackend final : public Backend {
     if (products_.whole_numbers()) each_row(share, [&](int64_t row) { mixed_.ready(row); });
     mixed_.multiply(layer.o, share, y_.data(), hidden_stride());
     each_row(share, [&](int64_t row) {
-      add_residual(row, layer.attention_norm);
-      enter_row(row, layer.mlp_norm);
+      add_residual(row, layer.o_bias, layer.post_attention_norm);
+      enter_row(row, layer.pre_mlp_norm);
     });
-    normed_.multiply_gated(layer.gate_up, share, gated_.data(), gated_stride());
+    const Gating gating{config_.activation == Activation::silu ? kernels_.gated_silu : kernels_.gated_gelu,
+                        layer.gate_up_bias.empty() ? nullptr : layer.gate_up_bias.data()};
+    normed_.multiply_gated(layer.gate_up, gating, share, gated_.data(), gated_stride());
     if (products_.whole_numbers()) each_row(share, [&](int64_t row) { gated_.ready(row); });
     gated_.multiply(layer.down, share, y_.data(), hidden_stride());
     const bool last = static_cast<size_t>(index) + 1 == weights_->layers.size();
     each_row(share, [&](int64_t row) {
-      add_residual(row, layer.mlp_norm);
-      if (!last) enter_row(row, weights_->layers[static_cast<size_t>(index) + 1].attention_norm);
+      add_residual(row, layer.down_bias, layer.post_mlp_norm);
+      if (!last) enter_row(row, weights_->layers[static_cast<size_t>(index) + 1].pre_attention_norm);
     });
   }
 
@@ -282,11 +335,20 @@ class QuickBackend final : public Backend {
     for (const KeyCopy& copy : batch.copies)
       for (int64_t head = 0; head < config_.kv_heads; ++head)
         pool_.copy(index, head, pool_.place_of_slot(copy.from), pool_.place_of_slot(copy.to));
-    attention_->run(plan_, index, qkv_.data(), qkv_stride(), mixed_.data());
+    const int32_t window = config_.layers[static_cast<size_t>(index)].window;
+    attention_->run(plans_.at(window), index, qkv_.data(), qkv_stride(), mixed_.data());
     products_.each_share(rows_, [&](const RowShare& share) {
       leave_layer(index, share);
       if (static_cast<size_t>(index) + 1 < weights_->layers.size()) enter_layer(batch, index + 1, share);
     });
+  }
+
+  /// What follows the output projection. There is room for whole panels.
+  void finish_logits(float* row) const {
+    if (!weights_->output_bias.empty()) add(weights_->output_bias.data(), config_.vocab, row);
+    if (config_.logit_scale != 1)
+      for (int64_t i = 0; i < config_.vocab; ++i) row[i] *= config_.logit_scale;
+    if (config_.logit_cap > 0) kernels_.soft_cap(row, config_.vocab, config_.logit_cap);
   }
 
   void pick_all(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) {
@@ -311,6 +373,7 @@ class QuickBackend final : public Backend {
       threads_.run(count, [&](int64_t i, int) {
         const auto index = first + static_cast<size_t>(i);
         const std::span row(logits_.data() + i * stride, static_cast<size_t>(config_.vocab));
+        finish_logits(row.data());
         if (!logits.empty()) std::copy(row.begin(), row.end(), logits.subspan(index * row.size()).begin());
         picked[index] = {};
         if (!is_chain_[index])
@@ -329,11 +392,11 @@ class QuickBackend final : public Backend {
   std::shared_ptr<const QuickWeights> weights_;
   std::unique_ptr<Attention> attention_;
   KvPool& pool_ = attention_->pool();
-  AttentionPlan plan_;
+  std::map<int32_t, AttentionPlan> plans_;  ///< of a step, by the window of a layer
 
   int64_t rows_ = 0;
   FloatBuffer x_;                        ///< [rows, hidden], the residual stream
-  FloatBuffer angles_;                   ///< [rows, rotary_dim], cosines then sines
+  FloatBuffer angles_;                   ///< [rows, ropes, rotary_dim], cosines then sines
   FloatBuffer y_;                        ///< [rows, hidden]
   FloatBuffer qkv_;                      ///< [rows, (heads + 2 · kv_heads) × head_dim]
   FloatBuffer logits_;                   ///< [picks, vocab]

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <map>
 
 #include "core/base/error.h"
 #include "core/engine/step_batch.h"
@@ -13,24 +14,32 @@ namespace {
 using reference::Linear;
 
 struct Layer {
-  std::vector<float> attention_norm, mlp_norm, q_norm, k_norm;
+  std::vector<float> pre_attention_norm, post_attention_norm, pre_mlp_norm, post_mlp_norm, q_norm, k_norm;
   Linear q, k, v, o, gate, up, down;
-  FloatBuffer keys, values;  ///< [slots, kv_heads × head_dim]
+  const RopeTable* rope = nullptr;  ///< null: heads are not rotated
+  int32_t window = 0;               ///< as LayerConfig has it
+  FloatBuffer keys, values;         ///< [slots, kv_heads × head_dim]
 };
+
+std::vector<float> read_norm(const Matrix& weight) {
+  return weight.empty() ? std::vector<float>{} : weight.read_all();
+}
 
 Layer read_layer(const LayerWeights& weights) {
   Layer layer;
-  layer.attention_norm = weights.attention_norm.read_all();
-  layer.mlp_norm = weights.mlp_norm.read_all();
-  if (!weights.q_norm.empty()) layer.q_norm = weights.q_norm.read_all();
-  if (!weights.k_norm.empty()) layer.k_norm = weights.k_norm.read_all();
+  layer.pre_attention_norm = read_norm(weights.pre_attention_norm);
+  layer.post_attention_norm = read_norm(weights.post_attention_norm);
+  layer.pre_mlp_norm = read_norm(weights.pre_mlp_norm);
+  layer.post_mlp_norm = read_norm(weights.post_mlp_norm);
+  layer.q_norm = read_norm(weights.q_norm);
+  layer.k_norm = read_norm(weights.k_norm);
   layer.q = reference::read_linear(weights.q, weights.q_bias);
   layer.k = reference::read_linear(weights.k, weights.k_bias);
   layer.v = reference::read_linear(weights.v, weights.v_bias);
-  layer.o = reference::read_linear(weights.o);
-  layer.gate = reference::read_linear(weights.gate);
-  layer.up = reference::read_linear(weights.up);
-  layer.down = reference::read_linear(weights.down);
+  layer.o = reference::read_linear(weights.o, weights.o_bias);
+  layer.gate = reference::read_linear(weights.gate, weights.gate_bias);
+  layer.up = reference::read_linear(weights.up, weights.up_bias);
+  layer.down = reference::read_linear(weights.down, weights.down_bias);
   return layer;
 }
 
@@ -41,9 +50,14 @@ class ReferenceBackend final : public Backend {
         embedding_(model.embedding),
         files_(model.files),
         final_norm_(model.final_norm.read_all()),
-        output_(reference::read_linear(model.output)) {
+        output_(reference::read_linear(model.output, model.output_bias)) {
     embedding_.check_finite(0, embedding_.rows);
-    for (const LayerWeights& weights : model.layers) layers_.push_back(read_layer(weights));
+    for (const LayerWeights& weights : model.layers) {
+      const auto [window, rope] = config_.layers[layers_.size()];
+      layers_.push_back(read_layer(weights));
+      layers_.back().window = window;
+      if (rope >= 0) layers_.back().rope = &config_.ropes[static_cast<size_t>(rope)];
+    }
   }
 
   const ModelConfig& config() const override { return config_; }
@@ -73,11 +87,14 @@ class ReferenceBackend final : public Backend {
     if (!logits.empty() && logits.size() != picked.size() * vocab())
       fail("step: there is room for {} logits, but {} picks × {} are needed", logits.size(), picked.size(),
            vocab());
-    gather_slots(batch);
+    slots_.clear();
+    for (const LayerConfig& layer : config_.layers)
+      if (!slots_.contains(layer.window)) gather_slots(batch, layer.window, slots_[layer.window]);
     hidden_.resize(batch.tokens.size());
     for (size_t row = 0; row < hidden_.size(); ++row) {
       hidden_[row].resize(static_cast<size_t>(config_.hidden));
       embedding_.read(batch.tokens[row], 1, hidden_[row].data());
+      for (float& value : hidden_[row]) value *= config_.embedding_scale;
     }
     for (Layer& layer : layers_) run_layer(layer, batch);
     const std::span picks(batch.picks);
@@ -88,7 +105,10 @@ class ReferenceBackend final : public Backend {
       for (size_t i = 0; i < count; ++i) {
         std::vector<float> x = hidden_[static_cast<size_t>(picks[first + i].row)];
         reference::rms_norm(x, final_norm_, config_.norm_eps, x);
-        reference::apply(output_, x, std::span(rows).subspan(i * vocab(), vocab()));
+        const std::span row = std::span(rows).subspan(i * vocab(), vocab());
+        reference::apply(output_, x, row);
+        for (float& logit : row) logit *= config_.logit_scale;
+        reference::soft_cap(config_.logit_cap, row);
         picked[first + i] = {};
       }
       if (!logits.empty()) std::copy(rows.begin(), rows.end(), logits.subspan(first * vocab()).begin());
@@ -101,19 +121,27 @@ class ReferenceBackend final : public Backend {
   int64_t kv_size() const { return int64_t{config_.kv_heads} * config_.head_dim; }
   size_t vocab() const { return static_cast<size_t>(config_.vocab); }
 
+  using Slots = std::vector<std::vector<int64_t>>;
+
   /// The slots that every row sees, in the order of its keys.
-  void gather_slots(const StepBatch& batch) {
-    slots_.assign(batch.tokens.size(), {});
+  void gather_slots(const StepBatch& batch, int32_t window, Slots& slots) const {
+    slots.assign(batch.tokens.size(), {});
     for (const AttentionTile& tile : batch.tiles) {
       const KeySpan& span = batch.spans[static_cast<size_t>(tile.span)];
       for (int32_t i = 0; i < tile.row_count; ++i) {
         const TileRow& entry = batch.tile_rows[static_cast<size_t>(tile.first_row + i)];
-        for (int32_t j = 0; j < entry.visible; ++j) {
+        const int32_t position = batch.positions[static_cast<size_t>(entry.row)];
+        for (int32_t j = span.first_seen(position, window); j < entry.visible; ++j) {
           const int64_t page = batch.pages[static_cast<size_t>(span.first_page + j / page_size_)];
-          slots_[static_cast<size_t>(entry.row)].push_back(page * page_size_ + j % page_size_);
+          slots[static_cast<size_t>(entry.row)].push_back(page * page_size_ + j % page_size_);
         }
       }
     }
+  }
+
+  /// A weight that is empty leaves x as it is.
+  void normalize(std::vector<float>& x, const std::vector<float>& weight) const {
+    if (!weight.empty()) reference::rms_norm(x, weight, config_.norm_eps, x);
   }
 
   void normalize_heads(std::vector<float>& heads, const std::vector<float>& weight) const {
@@ -133,15 +161,16 @@ class ReferenceBackend final : public Backend {
     std::vector<float> value(static_cast<size_t>(kv_size()));
     for (size_t row = 0; row < hidden_.size(); ++row) {
       x = hidden_[row];
-      if (!config_.post_norm) reference::rms_norm(x, layer.attention_norm, config_.norm_eps, x);
+      normalize(x, layer.pre_attention_norm);
       queries[row].resize(static_cast<size_t>(layer.q.outputs));
       reference::apply(layer.q, x, queries[row]);
       reference::apply(layer.k, x, key);
       reference::apply(layer.v, x, value);
       normalize_heads(queries[row], layer.q_norm);
       normalize_heads(key, layer.k_norm);
-      reference::rotate(config_, batch.positions[row], queries[row]);
-      reference::rotate(config_, batch.positions[row], key);
+      if (layer.rope != nullptr)
+        for (std::vector<float>* heads : {&queries[row], &key})
+          reference::rotate(*layer.rope, batch.positions[row], static_cast<size_t>(config_.head_dim), *heads);
       const int64_t slot = batch.kv_slots[row] * kv_size();
       std::copy(key.begin(), key.end(), layer.keys.data() + slot);
       std::copy(value.begin(), value.end(), layer.values.data() + slot);
@@ -161,30 +190,31 @@ class ReferenceBackend final : public Backend {
     std::vector<float> mixed(queries.size());
     for (size_t head = 0; head < static_cast<size_t>(config_.heads); ++head) {
       const size_t shift = head / group * head_dim;
-      reference::attend(queries.subspan(head * head_dim, head_dim), layer.keys.data() + shift,
-                        layer.values.data() + shift, kv_size(), slots_[row],
+      reference::attend(queries.subspan(head * head_dim, head_dim),
+                        {config_.score_factor(), config_.score_cap}, layer.keys.data() + shift,
+                        layer.values.data() + shift, kv_size(), slots_.at(layer.window)[row],
                         std::span(mixed).subspan(head * head_dim, head_dim));
     }
     std::vector<float> y(static_cast<size_t>(config_.hidden));
     reference::apply(layer.o, mixed, y);
-    add_residual(row, y, layer.attention_norm);
+    add_residual(row, y, layer.post_attention_norm);
   }
 
   void add_mlp(const Layer& layer, size_t row) {
     std::vector<float> x = hidden_[row];
-    if (!config_.post_norm) reference::rms_norm(x, layer.mlp_norm, config_.norm_eps, x);
+    normalize(x, layer.pre_mlp_norm);
     std::vector<float> gate(static_cast<size_t>(config_.ffn));
     std::vector<float> up(gate.size());
     reference::apply(layer.gate, x, gate);
     reference::apply(layer.up, x, up);
-    reference::gated_silu(gate, up, gate);
+    reference::gate(config_.activation, gate, up, gate);
     reference::apply(layer.down, gate, x);
-    add_residual(row, x, layer.mlp_norm);
+    add_residual(row, x, layer.post_mlp_norm);
   }
 
   void add_residual(size_t row, std::vector<float>& y, const std::vector<float>& norm) {
-    if (config_.post_norm) reference::rms_norm(y, norm, config_.norm_eps, y);
-    for (size_t i = 0; i < y.size(); ++i) hidden_[row][i] += y[i];
+    normalize(y, norm);
+    for (size_t i = 0; i < y.size(); ++i) hidden_[row][i] += y[i] * config_.residual_scale;
   }
 
   ModelConfig config_;
@@ -196,7 +226,7 @@ class ReferenceBackend final : public Backend {
   int32_t pages_ = 0;
   int32_t page_size_ = 0;
   std::vector<std::vector<float>> hidden_;  ///< [rows][hidden], the residual stream
-  std::vector<std::vector<int64_t>> slots_;
+  std::map<int32_t, Slots> slots_;          ///< of a step, by the window of a layer
 };
 
 }  // namespace

@@ -89,7 +89,7 @@ class CudaBackend final : public Backend {
  public:
   CudaBackend(ModelConfig config, DeviceWeights weights, const CudaOptions& options, ProductKernels kernels)
       : options_(options), model_(std::move(config), std::move(weights), options.fp8, kernels) {
-    layers_to_run_ = model_.config.layers;
+    layers_to_run_ = model_.config.layer_count();
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, options_.device), "reading the device's properties");
     name_ = properties.name;
@@ -120,7 +120,8 @@ class CudaBackend final : public Backend {
     pages_ = pages;
     page_size_ = page_size;
     model_.attention_rounds = model_.fp8 && rounds_to_fp8(model_.layout, page_size);
-    model_.attends_in_fp8 = options_.fp8_keys && !model_.key_biases() && !options_.reproducible &&
+    const KvPrecision stored = options_.fp8_keys ? KvPrecision::fp8 : KvPrecision::automatic;
+    model_.attends_in_fp8 = attended_precision(config(), stored, options_.reproducible) == KvPrecision::fp8 &&
                             hopper_attention(model_.layout, page_size);
     model_.room = {};
     replays_ = options_.graphs && hopper_attention(model_.layout, page_size);
@@ -140,7 +141,7 @@ class CudaBackend final : public Backend {
       model_.pool = std::move(old);
       throw;
     }
-    const int64_t heads = int64_t{2} * config().kv_heads, all = heads * config().layers;
+    const int64_t heads = int64_t{2} * config().kv_heads, all = heads * config().layer_count();
     move_heads(old.wide, options_.fp8_keys ? heads : all, model_.pool.wide);
     move_heads(old.narrow_keys, all / 2, model_.pool.narrow_keys);
     move_heads(old.narrow_values, all / 2, model_.pool.narrow_values);
@@ -260,7 +261,7 @@ class CudaBackend final : public Backend {
 
   void run_or_replay_layers(Step& step, bool timed) {
     const auto run = [&] { run_layers(model_, step, layers_to_run_); };
-    if (timed || !replays_ || layers_to_run_ < config().layers) return run();
+    if (timed || !replays_ || layers_to_run_ < config().layer_count()) return run();
     const AttentionInputs& attention = step.arrays.attention;
     const LayerGraphs::Key key{step.rows(), attention.small_items > 0, attention.large_items > 0,
                                attention.merged_count > 0};
@@ -280,14 +281,15 @@ class CudaBackend final : public Backend {
     if (bytes + step > cuda_free_bytes(options_.device))
       throw OutOfMemory(fmt::format("CUDA: {} MB of keys and values leave less than {} MB for a step",
                                     bytes / 1000000, step / 1000000));
-    const int64_t values = int64_t{2} * config.layers * config.kv_heads * slots * model_.layout.padded_dim;
+    const int64_t values =
+        int64_t{2} * config.layer_count() * config.kv_heads * slots * model_.layout.padded_dim;
     KvPool made;
     if (options_.fp8_keys) {
       made.narrow_keys.grow(values / 2);
       made.narrow_values.grow(values / 2);
       if (model_.key_biases()) made.turns.grow(slots * config.rotary_dim);
     }
-    made.wide.grow(options_.fp8_keys ? values / config.layers : values);
+    made.wide.grow(options_.fp8_keys ? values / config.layer_count() : values);
     // Hidden values count as 0 × what lies there, which must be a number.
     made.each([&]<class T>(const DeviceMemory<T>& memory) {
       if (memory.size() == 0) return;
@@ -320,7 +322,7 @@ class CudaBackend final : public Backend {
     } catch (const OutOfMemory&) {
       // The engine will ask for smaller steps; what is not warm now gets warm then.
     }
-    layers_to_run_ = config().layers;
+    layers_to_run_ = config().layer_count();
     launched_ = 0;
     times_ = {};
   }

@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <string>
 
 #include "core/engine/backend.h"
 #include "core/model/model.h"
@@ -25,6 +26,10 @@ std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions
 /// The same with random weights made on the device, for benchmarks.
 std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, const CudaOptions& options,
                                                   uint64_t seed);
+
+/// The first field of a model that no kernel here computes, and its value; empty: they compute all of it. A
+/// backend of such a model is refused.
+std::string uncomputed_field(const ModelConfig& config);
 
 /// Free bytes on the device.
 int64_t cuda_free_bytes(int device);

@@ -85,7 +85,7 @@ void PinnedBlocks::give_back(std::byte* block, int64_t size) {
 std::vector<SlotVectors> KvMover::arrays(KvForm form) const {
   const KvPool& pool = model_.pool;
   const ModelConfig& config = model_.config;
-  const int64_t slots = model_.layout.slots, heads = int64_t{2} * config.layers * config.kv_heads;
+  const int64_t slots = model_.layout.slots, heads = int64_t{2} * config.layer_count() * config.kv_heads;
   const int64_t dim = model_.layout.padded_dim;
   const auto of = [&](auto& memory, int64_t count, int64_t width) {
     return SlotVectors{reinterpret_cast<std::byte*>(memory.data()), count, slots,

@@ -17,9 +17,10 @@ HeadLayout head_layout(const ModelConfig& config) {
   layout.rotary_dim = config.rotary_dim;
   layout.norm = static_cast<int32_t>(config.qk_norm);
   layout.eps = config.norm_eps;
-  layout.rope_scale = config.rope_scale;
-  layout.query_scale =
-      static_cast<float>(1.4426950408889634 / std::sqrt(static_cast<double>(config.head_dim)));
+  layout.rope_scale = config.ropes.front().scale;
+  const double scale = config.score_scale > 0 ? static_cast<double>(config.score_scale)
+                                              : 1 / std::sqrt(static_cast<double>(config.head_dim));
+  layout.query_scale = static_cast<float>(1.4426950408889634 * scale);
   return layout;
 }
 
@@ -58,6 +59,8 @@ Fp8Weight LoadedModel::fp8_weight(const DeviceMatrix& matrix) const {
 }
 
 void check_model(const ModelConfig& config, const CudaOptions& options) {
+  if (const std::string field = uncomputed_field(config); !field.empty())
+    refuse("the CUDA engine does not compute this model yet ({}); use --device cpu", field);
   const auto cannot = [](std::string what) { refuse("{}; set engine.device: cpu", what); };
   const int32_t padded = padded_head_dim(config.head_dim), group = config.heads / config.kv_heads;
   const int32_t most = options.reproducible ? kSmallBlock : kLargeBlock;
@@ -87,3 +90,28 @@ void check_model(const ModelConfig& config, const CudaOptions& options) {
 }
 
 }  // namespace sheaf::cuda
+
+namespace sheaf {
+
+std::string uncomputed_field(const ModelConfig& config) {
+  if (config.activation != Activation::silu) return "activation: GELU by tanh";
+  if (config.norms != Norms{} && config.norms != kNormsAfter)
+    return "norms: before and after attention and MLP";
+  if (config.biases.o || config.biases.gate || config.biases.up || config.biases.down || config.biases.output)
+    return "biases: on projections other than q, k and v";
+  for (const auto& [name, value] : {std::pair{"embedding_scale", config.embedding_scale},
+                                    {"residual_scale", config.residual_scale},
+                                    {"logit_scale", config.logit_scale}})
+    if (value != 1) return fmt::format("{}: {}", name, value);
+  for (const auto& [name, value] :
+       {std::pair{"score_cap", config.score_cap}, {"logit_cap", config.logit_cap}})
+    if (value != 0) return fmt::format("{}: {}", name, value);
+  if (config.ropes.size() != 1) return fmt::format("ropes: {} rotary tables", config.ropes.size());
+  for (const LayerConfig& layer : config.layers) {
+    if (layer.rope < 0) return "rope: layers without rotary positions";
+    if (layer.window > 0 && layer.window < config.context) return fmt::format("window: {}", layer.window);
+  }
+  return {};
+}
+
+}  // namespace sheaf

@@ -71,7 +71,7 @@ struct Activations {
     rope.grow(size.rows * config.rotary_dim);
     // Picked rows pass through it too, and a row may be picked twice.
     normed.grow(std::max(fp8 ? 0 : size.rows, size.picks_at_once) * config.hidden);
-    if (config.post_norm) y.grow(size.rows * config.hidden);
+    if (config.norms.post_attention) y.grow(size.rows * config.hidden);
     qkv.grow(scratch_tokens(size.rows) * (q_size + int64_t{2} * config.kv_heads * config.head_dim));
     q.grow(size.rows * heads * layout.padded_dim);
     if (attends_in_fp8) q8.grow(q.size());
@@ -143,7 +143,7 @@ struct LoadedModel {
             key_biases() ? bias + int64_t{config.heads} * config.head_dim : nullptr, pool.turns.data()};
   }
   /// Whether keys are a rotated sum of something and a bias.
-  bool key_biases() const { return layout.norm == 0 && weights.layers.front().qkv_bias.size() > 0; }
+  bool key_biases() const { return rotates_key_biases(config); }
   f16* keys(int32_t layer) const {
     return pool.wide.data() + (narrow_keys() ? 0 : int64_t{2} * layer * layer_pool());
   }

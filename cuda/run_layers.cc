@@ -46,7 +46,7 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
   const int64_t q_size = int64_t{config.heads} * config.head_dim;
   f16 *keys = model.keys(index), *values = model.values(index);
 
-  if (!config.post_norm)
+  if (!config.norms.post_attention)
     rms_norm(room.x.data(), nullptr, layer.attention_norm.data(), rows, hidden, config.norm_eps,
              Numbers::normed(room), stream);
   step.clock.mark(Stage::norms);
@@ -94,7 +94,7 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
   attend(step.arrays.attention, on_device, model.layout, tensors, stream);
   const auto mixed = Numbers::mixed(model, rows);
   step.clock.mark(Stage::attention);
-  const bool post = config.post_norm;
+  const bool post = config.norms.post_attention;
   model.products.multiply(Numbers::weight(model, layer.o), mixed, rows, hidden, q_size,
                           post ? room.y.data() : room.x.data(), !post);
   step.clock.mark(Stage::attention_output);
@@ -117,7 +117,7 @@ void run_mlp(LoadedModel& model, Step& step, const DeviceLayer& layer) {
   model.products.gated(Numbers::weight(model, layer.gate_up), Numbers::normed(room), rows, config.ffn, hidden,
                        room.gate_up.data(), Numbers::mlp(room));
   step.clock.mark(Stage::mlp_up);
-  const bool post = config.post_norm;
+  const bool post = config.norms.post_attention;
   model.products.multiply(Numbers::weight(model, layer.down), Numbers::mlp(room), rows, hidden, config.ffn,
                           post ? room.y.data() : room.x.data(), !post);
   step.clock.mark(Stage::mlp_down);
@@ -140,7 +140,7 @@ void start_rows(LoadedModel& model, const Step& step) {
     embed(weights.embedding.data(), step.arrays.tokens, rows, config.hidden, room.x.data(), stream);
   else
     embed(weights.packed_embedding.rows, step.arrays.tokens, rows, room.x.data(), stream);
-  if (!config.post_norm) return;
+  if (!config.norms.post_attention) return;
   if (model.fp8)
     round_rows(room.x.data(), rows, config.hidden, Fp8::normed(room), stream);
   else

@@ -1,6 +1,7 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <vector>
 
 #include "core/base/token.h"
@@ -18,12 +19,30 @@ class DenseModel {
       : config_(model.config),
         embedding_(read(model.embedding)),
         final_norm_(read(model.final_norm)),
-        output_(read(model.output)) {
+        output_(read(model.output)),
+        output_bias_(read(model.output_bias)) {
     for (const LayerWeights& layer : model.layers)
-      layers_.push_back({read(layer.attention_norm), read(layer.mlp_norm), read(layer.q_norm),
-                         read(layer.k_norm), read(layer.q), read(layer.k), read(layer.v), read(layer.o),
-                         read(layer.q_bias), read(layer.k_bias), read(layer.v_bias), read(layer.gate),
-                         read(layer.up), read(layer.down)});
+      layers_.push_back({config_.layers[layers_.size()],
+                         read(layer.pre_attention_norm),
+                         read(layer.post_attention_norm),
+                         read(layer.pre_mlp_norm),
+                         read(layer.post_mlp_norm),
+                         read(layer.q_norm),
+                         read(layer.k_norm),
+                         read(layer.q),
+                         read(layer.k),
+                         read(layer.v),
+                         read(layer.o),
+                         read(layer.gate),
+                         read(layer.up),
+                         read(layer.down),
+                         read(layer.q_bias),
+                         read(layer.k_bias),
+                         read(layer.v_bias),
+                         read(layer.o_bias),
+                         read(layer.gate_bias),
+                         read(layer.up_bias),
+                         read(layer.down_bias)});
   }
 
   /// Logits of every token, [tokens][vocab]. `mask`: [tokens × tokens], whether a token sees another.
@@ -33,9 +52,14 @@ class DenseModel {
     for (const TokenId token : tokens) {
       const auto first = embedding_.begin() + static_cast<ptrdiff_t>(token) * config_.hidden;
       x.emplace_back(first, first + config_.hidden);
+      for (double& value : x.back()) value *= static_cast<double>(config_.embedding_scale);
     }
     for (const Layer& layer : layers_) run_layer(layer, positions, mask, x);
-    for (Row& row : x) row = multiply(output_, norm(row, final_norm_, row.size()));
+    for (Row& row : x) {
+      row = multiply(output_, norm(row, final_norm_, row.size()), output_bias_);
+      for (double& logit : row)
+        logit = capped(logit * static_cast<double>(config_.logit_scale), config_.logit_cap);
+    }
     return x;
   }
 
@@ -53,8 +77,14 @@ class DenseModel {
 
  private:
   struct Layer {
-    Row attention_norm, mlp_norm, q_norm, k_norm, q, k, v, o, q_bias, k_bias, v_bias, gate, up, down;
+    LayerConfig config;
+    Row pre_attention_norm, post_attention_norm, pre_mlp_norm, post_mlp_norm, q_norm, k_norm;
+    Row q, k, v, o, gate, up, down, q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias;
   };
+
+  static double capped(double x, float cap) {
+    return cap == 0 ? x : static_cast<double>(cap) * std::tanh(x / static_cast<double>(cap));
+  }
 
   static Row read(const Matrix& matrix) {
     if (matrix.empty()) return {};
@@ -72,8 +102,9 @@ class DenseModel {
     return y;
   }
 
-  /// Norms every stretch of `size` values.
+  /// Norms every stretch of `size` values; without a weight they stay.
   Row norm(Row x, const Row& weight, size_t size) const {
+    if (weight.empty()) return x;
     for (size_t first = 0; first < x.size(); first += size) {
       double squares = 0;
       for (size_t i = 0; i < size; ++i) squares += x[first + i] * x[first + i];
@@ -90,11 +121,13 @@ class DenseModel {
     return norm(heads, weight, whole ? heads.size() : static_cast<size_t>(config_.head_dim));
   }
 
-  Row rotate(Row heads, int32_t position) const {
+  Row rotate(Row heads, const LayerConfig& layer, int32_t position) const {
+    if (layer.rope < 0) return heads;
+    const RopeTable& rope = config_.ropes[static_cast<size_t>(layer.rope)];
     const auto half = static_cast<size_t>(config_.rotary_dim / 2);
     for (size_t i = 0; i < half; ++i) {
-      const double angle = position * static_cast<double>(config_.rope_freqs[i]);
-      const double scale = static_cast<double>(config_.rope_scale);
+      const double angle = position * static_cast<double>(rope.freqs[i]);
+      const double scale = static_cast<double>(rope.scale);
       const double cosine = std::cos(angle) * scale, sine = std::sin(angle) * scale;
       for (size_t head = 0; head < heads.size(); head += static_cast<size_t>(config_.head_dim)) {
         const double first = heads[head + i], second = heads[head + i + half];
@@ -110,19 +143,32 @@ class DenseModel {
     const size_t rows = x.size();
     std::vector<Row> queries(rows), keys(rows), values(rows);
     for (size_t a = 0; a < rows; ++a) {
-      const Row in = config_.post_norm ? x[a] : norm(x[a], layer.attention_norm, x[a].size());
-      queries[a] = rotate(norm_heads(multiply(layer.q, in, layer.q_bias), layer.q_norm), positions[a]);
-      keys[a] = rotate(norm_heads(multiply(layer.k, in, layer.k_bias), layer.k_norm), positions[a]);
+      const Row in = norm(x[a], layer.pre_attention_norm, x[a].size());
+      const auto place = [&](const Row& heads, const Row& weight) {
+        return rotate(norm_heads(heads, weight), layer.config, positions[a]);
+      };
+      queries[a] = place(multiply(layer.q, in, layer.q_bias), layer.q_norm);
+      keys[a] = place(multiply(layer.k, in, layer.k_bias), layer.k_norm);
       values[a] = multiply(layer.v, in, layer.v_bias);
     }
     for (size_t a = 0; a < rows; ++a) {
-      add(x[a], multiply(layer.o, attend(queries[a], keys, values, &mask[a * rows])), layer.attention_norm);
-      const Row in = config_.post_norm ? x[a] : norm(x[a], layer.mlp_norm, x[a].size());
-      Row gate = multiply(layer.gate, in);
-      const Row up = multiply(layer.up, in);
-      for (size_t i = 0; i < gate.size(); ++i) gate[i] = gate[i] / (1 + std::exp(-gate[i])) * up[i];
-      add(x[a], multiply(layer.down, gate), layer.mlp_norm);
+      std::vector<uint8_t> sees(mask.begin() + static_cast<ptrdiff_t>(a * rows),
+                                mask.begin() + static_cast<ptrdiff_t>((a + 1) * rows));
+      for (size_t b = 0; b < rows && layer.config.window > 0; ++b)
+        if (positions[a] - positions[b] >= layer.config.window) sees[b] = 0;
+      const Row mixed = attend(queries[a], keys, values, sees.data());
+      add(x[a], multiply(layer.o, mixed, layer.o_bias), layer.post_attention_norm);
+      const Row in = norm(x[a], layer.pre_mlp_norm, x[a].size());
+      Row gate = multiply(layer.gate, in, layer.gate_bias);
+      const Row up = multiply(layer.up, in, layer.up_bias);
+      for (size_t i = 0; i < gate.size(); ++i) gate[i] = activate(gate[i]) * up[i];
+      add(x[a], multiply(layer.down, gate, layer.down_bias), layer.post_mlp_norm);
     }
+  }
+
+  double activate(double x) const {
+    if (config_.activation == Activation::silu) return x / (1 + std::exp(-x));
+    return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
   }
 
   Row attend(const Row& query, const std::vector<Row>& keys, const std::vector<Row>& values,
@@ -139,7 +185,7 @@ class DenseModel {
         if (!sees[b]) continue;
         double dot = 0;
         for (size_t d = 0; d < head_dim; ++d) dot += q[d] * keys[b][kv + d];
-        weights[b] = std::exp(dot / std::sqrt(static_cast<double>(head_dim)));
+        weights[b] = std::exp(capped(dot * static_cast<double>(config_.score_factor()), config_.score_cap));
         sum += weights[b];
       }
       for (size_t b = 0; b < keys.size(); ++b)
@@ -150,12 +196,12 @@ class DenseModel {
   }
 
   void add(Row& x, Row y, const Row& weight) const {
-    if (config_.post_norm) y = norm(y, weight, y.size());
-    for (size_t i = 0; i < x.size(); ++i) x[i] += y[i];
+    y = norm(y, weight, y.size());
+    for (size_t i = 0; i < x.size(); ++i) x[i] += y[i] * static_cast<double>(config_.residual_scale);
   }
 
   const ModelConfig config_;
-  const Row embedding_, final_norm_, output_;
+  const Row embedding_, final_norm_, output_, output_bias_;
   std::vector<Layer> layers_;
 };
 

@@ -18,14 +18,20 @@ struct RandomModelShape {
   int32_t rotary_dim = 0;
   QkNorm qk_norm = QkNorm::none;
   bool post_norm = false;
-  bool biases = false;
+  bool biases = false;  ///< on q, k and v
   bool tied_output = false;
+  void (*change)(ModelConfig& config) = nullptr;  ///< sets what else differs
 };
+
+/// Windows smaller than a value, and than a document, layer by layer.
+inline void use_windows(ModelConfig& config) {
+  for (size_t i = 0; i < config.layers.size(); ++i) config.layers[i].window = i % 2 == 0 ? 3 : 11;
+}
 
 inline Model make_random_model(const RandomModelShape& shape, uint32_t seed) {
   ModelConfig config;
   config.family = "llama";
-  config.layers = shape.layers;
+  config.layers.resize(static_cast<size_t>(shape.layers));
   config.hidden = shape.hidden;
   config.ffn = shape.ffn;
   config.heads = shape.heads;
@@ -34,14 +40,17 @@ inline Model make_random_model(const RandomModelShape& shape, uint32_t seed) {
   config.vocab = shape.vocab;
   config.context = 4096;
   config.qk_norm = shape.qk_norm;
-  config.post_norm = shape.post_norm;
+  if (shape.post_norm) config.norms = kNormsAfter;
+  if (shape.biases) config.biases = kQkvBiases;
   config.tied_output = shape.tied_output;
   config.rotary_dim = shape.rotary_dim == 0 ? shape.head_dim : shape.rotary_dim;
+  RopeTable& rope = config.ropes.emplace_back();
   for (int32_t i = 0; i < config.rotary_dim / 2; ++i) {
     const double exponent = 2.0 * i / config.rotary_dim;
-    config.rope_freqs.push_back(static_cast<float>(std::pow(10000.0, -exponent)));
+    rope.freqs.push_back(static_cast<float>(std::pow(10000.0, -exponent)));
   }
-  return sheaf::make_random_model(config, seed, shape.biases);
+  if (shape.change != nullptr) shape.change(config);
+  return sheaf::make_random_model(config, seed);
 }
 
 }  // namespace sheaf::test

@@ -2,7 +2,7 @@
 """Makes tests/model/goldens: tiny random models of every family with the logits that Hugging Face computes for them.
 
 Needs torch 2.10 (CPU), transformers, peft, safetensors and gguf; the tests themselves need none of these.
-    python3 tools/make_model_goldens.py [--default-model build/models/smollm2.gguf]
+    python3 tools/make_model_goldens.py [--default-model build/models/smollm2.gguf] [--only NAME ...]
 The weights are random multiples of 1/128, so that fp32, fp16 and bf16 files hold the very same numbers.
 """
 import argparse
@@ -10,12 +10,14 @@ import copy
 import json
 import pathlib
 import shutil
+import tempfile
 
 import gguf
 import numpy as np
 import torch
 import transformers as hf
 from peft import LoraConfig, get_peft_model
+from safetensors.torch import save_file
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "tests" / "model" / "goldens"
 PROMPT, GREEDY = 24, 8
@@ -27,7 +29,8 @@ def grid(values):
     return (values * 128).round().clamp(-255, 255) / 128
 
 
-def randomize(model, seed):
+def randomize(model, seed, norm=1):
+    """`norm`: what the weights of norms lie around; Gemma stores them less 1."""
     torch.manual_seed(seed)
     with torch.no_grad():
         for name, p in model.named_parameters():
@@ -35,17 +38,17 @@ def randomize(model, seed):
             if name.endswith("bias"):
                 p.copy_(grid(0.3 * noise))
             elif p.dim() == 1:
-                p.copy_(grid(1 + 0.2 * noise))
+                p.copy_(grid(norm + 0.2 * noise))
             elif "embed" in name:
                 p.copy_(grid(0.7 * noise))
             else:
                 p.copy_(grid(1.2 / p.shape[1] ** 0.5 * noise))
 
 
-def expect(model, folder, seed, vocab, name="expected"):
+def expect(model, folder, seed, vocab, name="expected", prompt=PROMPT):
     """Logits at every position of a prompt, and the greedy tokens after it."""
     rng = np.random.default_rng(seed)
-    tokens = rng.integers(0, vocab, PROMPT).tolist()
+    tokens = rng.integers(0, vocab, prompt).tolist()
     model = model.float().eval()
     with torch.no_grad():
         logits = model(torch.tensor([tokens])).logits[0].numpy().astype("<f4")
@@ -57,11 +60,11 @@ def expect(model, folder, seed, vocab, name="expected"):
     (folder / f"{name}.f32").write_bytes(logits.tobytes())
 
 
-def family(name, config_class, seed, dtype=torch.float32, shard=None, **changes):
+def family(name, config_class, seed, dtype=torch.float32, shard=None, norm=1, **changes):
     config = config_class(**{**SMALL, **changes})
     config._attn_implementation = "eager"
     model = hf.AutoModelForCausalLM.from_config(config)
-    randomize(model, seed)
+    randomize(model, seed, norm)
     if config.tie_word_embeddings:
         model.tie_weights()
     folder = OUT / name
@@ -90,6 +93,24 @@ def lora(model, name, seed, base, targets, **changes):
     (folder / "base.txt").write_text(base + "\n")
 
 
+def wrapped(model, name, plain):
+    """The text model `plain` as a part of one that sees, as checkpoints have it; the image part is one small tensor."""
+    folder = OUT / name
+    folder.mkdir(parents=True)
+    for file in ("expected.json", "expected.f32"):
+        shutil.copyfile(OUT / plain / file, folder / file)
+    text = model.config.to_dict()
+    for key in ("architectures", "transformers_version", "dtype"):
+        text.pop(key, None)
+    config = dict(architectures=["Gemma3ForConditionalGeneration"], model_type="gemma3", text_config=text,
+                  vision_config=dict(model_type="siglip_vision_model", hidden_size=8))
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+    tensors = {"language_model." + key: value.to(torch.bfloat16).contiguous()
+               for key, value in model.state_dict().items() if key != "lm_head.weight"}
+    save_file(tensors | {"vision_tower.vision_model.embeddings.patch_embedding.weight": torch.zeros(8, 3)},
+              folder / "model.safetensors", {"format": "pt"})
+
+
 def permute(weight, heads):
     """llama.cpp's order of the rows of q and k: the two halves of a head interleaved."""
     return weight.reshape(heads, 2, weight.shape[0] // heads // 2, weight.shape[1]).swapaxes(1, 2).reshape(weight.shape)
@@ -105,8 +126,13 @@ GGUF_NAMES = {
     "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output", "self_attn.qkv_proj": "attn_qkv",
     "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "post_attention_layernorm": "ffn_norm",
     "post_feedforward_layernorm": "post_ffw_norm", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
-    "mlp.gate_up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
+    "mlp.gate_up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "pre_feedforward_layernorm": "ffn_norm",
+    "post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm",
 }
+
+
+# Architectures whose files hold the rows of q and k pair by pair.
+PAIRED = {"llama", "granite", "smollm3"}
 
 
 def gguf_name(name, arch):
@@ -114,13 +140,13 @@ def gguf_name(name, arch):
     if stem.startswith("model.layers."):
         _, _, number, inner = stem.split(".", 3)
         new = GGUF_NAMES[inner]
-        if arch == "olmo2" and inner == "post_attention_layernorm":
+        if arch in ("olmo2", "gemma2", "gemma3") and inner == "post_attention_layernorm":
             new = "post_attention_norm"
         return f"blk.{number}.{new}.{ending}"
     return f"{GGUF_NAMES[stem]}.{ending}"
 
 
-def write_gguf(model, name, arch, pick_type, factors=None, orig_context=None, attn_factor=None):
+def write_gguf(model, name, arch, pick_type, factors=None, orig_context=None, attn_factor=None, add=None):
     """Writes the model as llama.cpp's converter does; returns what the file's tensors hold once converted to fp32."""
     config = model.config
     folder = OUT / name
@@ -128,6 +154,7 @@ def write_gguf(model, name, arch, pick_type, factors=None, orig_context=None, at
     writer = gguf.GGUFWriter(folder / "model.gguf", arch)
     head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     rope = config.rope_parameters
+    rope = rope.get("full_attention", rope)
     writer.add_name(name)
     writer.add_block_count(config.num_hidden_layers)
     writer.add_context_length(config.max_position_embeddings)
@@ -146,6 +173,8 @@ def write_gguf(model, name, arch, pick_type, factors=None, orig_context=None, at
         writer.add_rope_scaling_orig_ctx_len(orig_context)
     if attn_factor:
         writer.add_rope_scaling_attn_factors(attn_factor)
+    if add:
+        add(writer)
     for key, values in (factors or {}).items():
         writer.add_tensor(key, np.array(values, dtype=np.float32))
     converted = {}
@@ -153,8 +182,10 @@ def write_gguf(model, name, arch, pick_type, factors=None, orig_context=None, at
         if key == "lm_head.weight" and config.tie_word_embeddings:
             continue
         data = tensor.float().numpy()
+        if arch in ("gemma2", "gemma3") and key.endswith("norm.weight"):
+            data = data + 1  # as the files have them
         heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}.get(key.split(".")[-2])
-        paired = arch == "llama" and heads
+        paired = arch in PAIRED and heads
         if paired:
             data = permute(data, heads)
         kind = gguf.GGMLQuantizationType.F32 if data.ndim == 1 else pick_type(key)
@@ -216,12 +247,49 @@ def models():
                 long_factor=[2.0, 4.0, 8.0])
     phi4 = family("phi3_longrope", hf.Phi3Config, 10, dtype=torch.bfloat16, tie_word_embeddings=True,
                   original_max_position_embeddings=64, rope_parameters=dict(rope))
+    expect(phi4, OUT / "phi3_longrope", 10, SMALL["vocab_size"], "expected_long", 80)  # by the long factors
     write_gguf(phi4, "phi3_longrope_gguf", "phi3", bf16,
                {"rope_factors_short.weight": rope["short_factor"], "rope_factors_long.weight": rope["long_factor"]},
                64, float(np.sqrt(1 + np.log(4) / np.log(64))))
 
     olmo2 = family("olmo2", hf.Olmo2Config, 11, dtype=torch.bfloat16)
     write_gguf(olmo2, "olmo2_gguf", "olmo2", bf16)
+
+    granite = family("granite", hf.GraniteConfig, 15, dtype=torch.bfloat16, tie_word_embeddings=True,
+                     embedding_multiplier=6.0, attention_multiplier=0.2, residual_multiplier=0.35, logits_scaling=4.0)
+    write_gguf(granite, "granite_gguf", "granite", bf16, add=lambda writer: (
+        writer.add_embedding_scale(6.0), writer.add_attention_scale(0.2), writer.add_residual_scale(0.35),
+        writer.add_logit_scale(4.0)))
+
+    # Windows that are smaller than the prompt.
+    family("mistral_window", hf.MistralConfig, 17, dtype=torch.bfloat16, sliding_window=7)
+    gemma2 = family("gemma2", hf.Gemma2Config, 18, dtype=torch.bfloat16, norm=0, head_dim=16, query_pre_attn_scalar=16,
+                    sliding_window=6, attn_logit_softcapping=3.0, final_logit_softcapping=2.5)
+    write_gguf(gemma2, "gemma2_gguf", "gemma2", bf16, add=lambda writer: (
+        writer.add_sliding_window(6), writer.add_attn_logit_softcapping(3.0), writer.add_final_logit_softcapping(2.5)))
+    ropes = dict(full_attention=dict(rope_type="linear", rope_theta=1000.0, factor=8.0),
+                 sliding_attention=dict(rope_type="default", rope_theta=10000.0))
+    gemma3 = family("gemma3", hf.Gemma3TextConfig, 19, dtype=torch.bfloat16, norm=0, head_dim=16, query_pre_attn_scalar=16,
+                    num_hidden_layers=6, sliding_window=6, rope_parameters=copy.deepcopy(ropes))
+    write_gguf(gemma3, "gemma3_gguf", "gemma3", bf16, add=lambda writer: (
+        writer.add_sliding_window(6), writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR),
+        writer.add_rope_scaling_factor(8.0)))
+    wrapped(gemma3, "gemma3_vision", "gemma3")
+    yarn = dict(rope_type="yarn", rope_theta=500.0, factor=4.0, original_max_position_embeddings=64, attention_factor=1.2,
+                beta_fast=32.0, beta_slow=1.0)
+    olmo3 = family("olmo3", hf.Olmo3Config, 20, dtype=torch.bfloat16, num_hidden_layers=4, sliding_window=5,
+                   rope_parameters=dict(full_attention=dict(yarn),
+                                        sliding_attention=dict(rope_type="default", rope_theta=500.0)))
+    write_gguf(olmo3, "olmo3_gguf", "olmo2", bf16, orig_context=64, attn_factor=1.2, add=lambda writer: (
+        writer.add_sliding_window(5), writer.add_sliding_window_pattern([True, True, True, False]),
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN), writer.add_rope_scaling_factor(4.0)))
+    glm4 = family("glm4", hf.Glm4Config, 21, dtype=torch.bfloat16, head_dim=12, attention_bias=True,
+                  rope_parameters=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=0.5))
+    write_gguf(glm4, "glm4_gguf", "glm4", bf16)
+    lora(glm4, "glm4_lora", 22, "glm4", ["q_proj", "k_proj", "gate_up_proj"])
+
+    smollm3 = family("smollm3", hf.SmolLM3Config, 16, dtype=torch.bfloat16, tie_word_embeddings=True, num_hidden_layers=4)
+    write_gguf(smollm3, "smollm3_gguf", "smollm3", bf16)
 
     # A quantized file: the expected logits are those of the weights it really holds.
     config = hf.LlamaConfig(**{**SMALL, "intermediate_size": 64})
@@ -320,11 +388,26 @@ def default_model(path):
     (OUT / "smollm2.json").write_text(json.dumps(out, indent=1) + "\n")
 
 
+def only(names):
+    """Makes all models elsewhere and takes those with these names."""
+    global OUT
+    goldens = OUT
+    with tempfile.TemporaryDirectory() as folder:
+        OUT = pathlib.Path(folder)
+        models()
+        for name in names:
+            shutil.rmtree(goldens / name, ignore_errors=True)
+            shutil.copytree(OUT / name, goldens / name, copy_function=shutil.copyfile)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--default-model", help="the default model's GGUF file; without it its golden is left as it is")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="the folders to make anew; all others stay as they are")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
+    if arguments.only:
+        return only(arguments.only)
     OUT.mkdir(parents=True, exist_ok=True)
     for folder in OUT.iterdir():
         if folder.is_dir():

@@ -27,9 +27,9 @@ def missing_for_blocks(config, device):
     return "this model changes its scores in a way that blocks do not know" if changes_scores(config) else None
 
 
-def blocks_of(rows):
-    """The blocks of 128 × 128 tokens to compute, for all layers."""
-    seen = rows.seen()
+def blocks_of(rows, window=0):
+    """The blocks of 128 × 128 tokens to compute, for all layers with this sliding window (0: none)."""
+    seen = rows.seen(window)
     count, width = rows.tokens.shape
     return create_block_mask(lambda row, head, query, key: seen[row, query, key], count, None, width, width,
                              device=rows.tokens.device)

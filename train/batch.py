@@ -72,16 +72,29 @@ class Rows:
     def to(self, device):
         return Rows(*[getattr(self, name).to(device, non_blocking=True) for name in self.__dataclass_fields__])
 
-    def seen(self):
-        """[rows, width, width]: whether a token (first) sees another."""
+    def seen(self, window=0):
+        """[rows, width, width]: whether a token (first) sees another, in a layer with this sliding window (0: none)."""
         row = torch.arange(len(self.tokens), device=self.tokens.device)[:, None, None]
         sight = self.sights[row, self.segments[:, :, None], self.segments[:, None, :]]
         earlier = self.indices[:, None, :] <= self.indices[:, :, None]
-        return (sight == WHOLE) | ((sight == UP_TO_INDEX) & earlier)
+        seen = (sight == WHOLE) | ((sight == UP_TO_INDEX) & earlier)
+        if window:
+            seen &= self.positions[:, :, None] - self.positions[:, None, :] < window
+        return seen
 
-    def mask(self, dtype):
+    def mask(self, dtype, window=0):
         """What attention adds to its scores. Not -inf: a block of keys that are all hidden must not give NaN."""
-        return torch.zeros((), dtype=dtype, device=self.tokens.device).where(self.seen(), -1e30)[:, None]
+        return torch.zeros((), dtype=dtype, device=self.tokens.device).where(self.seen(window), -1e30)[:, None]
+
+
+def by_window(config, make):
+    """What a model of this configuration takes as attention mask: make(window), or one for each type of its layers."""
+    window, types = getattr(config, "sliding_window", None), getattr(config, "layer_types", None)
+    if not window or (types and "sliding_attention" not in types):
+        return make(0)
+    if not types:
+        return make(window)
+    return {"full_attention": make(0), "sliding_attention": make(window)}
 
 
 def make_rows(prompts, rows, width):

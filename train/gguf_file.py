@@ -9,6 +9,8 @@ from transformers.modeling_gguf_pytorch_utils import (TENSOR_PROCESSORS, TensorP
 
 from trouble import Trouble
 
+# Transformers takes fewer of their fields (windows, factors, caps) than these models are made of.
+NOT_READ = ("gemma2", "gemma3", "glm4", "granite", "smollm3")
 NORMS_AND_BIASES = gguf.GGMLQuantizationType.F32
 TYPES = {"fp32": gguf.GGMLQuantizationType.F32, "bf16": gguf.GGMLQuantizationType.BF16}
 
@@ -17,6 +19,10 @@ def read_gguf(path, dtype, device):
     """The model of a file. Of what it dequantizes to fp32, only one tensor exists at a time."""
     reader = gguf.GGUFReader(path)
     architecture = reader.fields["general.architecture"].contents()
+    # A window is one more field that may be overlooked: as in files of OLMo 3, which say olmo2.
+    if architecture in NOT_READ or f"{architecture}.attention.sliding_window" in reader.fields:
+        raise Trouble(f"{path}: training does not read GGUF files of this model ({architecture}); name the model's folder "
+                      "in Hugging Face format with --model")
     model = empty_model(path, reader.fields.get(f"{architecture}.attention.key_length"))
     parsed = load_gguf_checkpoint(path) | {"tensors": {}}
     processor = TENSOR_PROCESSORS.get(architecture, TensorProcessor)(config=parsed["config"])

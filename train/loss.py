@@ -4,6 +4,7 @@ import contextlib
 import torch
 
 from attention import blocks_of
+from batch import by_window
 from model import use_autocast
 
 
@@ -80,7 +81,8 @@ class Loss:
     def logits(self, rows):
         """[targets, vocabulary], in the order of the rows."""
         self.wanted = rows.wanted
-        mask = blocks_of(rows) if self.blocks else rows.mask(self.dtype)
+        mask = by_window(self.model.config,
+                         lambda window: blocks_of(rows, window) if self.blocks else rows.mask(self.dtype, window))
         with torch.autocast(self.device.type, dtype=self.dtype, enabled=self.dtype != torch.float32):
             return self.model(input_ids=rows.tokens, position_ids=rows.positions, attention_mask=mask,
                               use_cache=False).logits

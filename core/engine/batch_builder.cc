@@ -72,8 +72,10 @@ void BatchBuilder::close() {
   for (const Look& look : looks_) {
     batch_->tiles.push_back({static_cast<int32_t>(batch_->spans.size()),
                              static_cast<int32_t>(batch_->tile_rows.size()), look.rows});
-    batch_->spans.push_back(
-        {static_cast<int32_t>(batch_->pages.size()), look.resident->lead + look.resident->keys});
+    // Copied keys at its start are those that come right before it.
+    batch_->spans.push_back({static_cast<int32_t>(batch_->pages.size()),
+                             look.resident->lead + look.resident->keys,
+                             look.resident->first_position - look.resident->lead});
     batch_->pages.insert(batch_->pages.end(), look.resident->pages.begin(), look.resident->pages.end());
     for (int32_t at = look.first_run; at >= 0;) {
       const Run& run = runs_[at];

@@ -34,7 +34,9 @@ StepBatch cut_rows(const StepBatch& batch, int32_t first, int32_t end) {
     }
     if (cut.row_count == 0) continue;
     part.tiles.push_back(cut);
-    part.spans.push_back({batch.spans[tile.span].first_page, keys});
+    KeySpan span = batch.spans[tile.span];
+    span.keys = keys;
+    part.spans.push_back(span);
   }
   for (Pick pick : batch.picks) {
     if (pick.row < first || pick.row >= end) continue;

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <span>
@@ -14,12 +15,18 @@ struct ModelConfig;
 /// [p × page_size, (p + 1) × page_size). Key j of the span is slot pages[j / page_size] × page_size + j %
 /// page_size.
 struct KeySpan {
-  int32_t first_page;  ///< index into StepBatch::pages
-  int32_t keys;        ///< keys in the span once this step's rows are written
+  int32_t first_page;    ///< index into StepBatch::pages
+  int32_t keys;          ///< keys in the span once this step's rows are written
+  int32_t position = 0;  ///< of its first key; the others follow one by one
+
+  /// The first key that a row sees in a layer with a window, which 0 is not.
+  int32_t first_seen(int32_t row_position, int32_t window) const {
+    return window > 0 ? std::max(row_position - window + 1 - position, 0) : 0;
+  }
 };
 
 /// One row looking at a span: it sees the span's first `visible` keys (all of them, or fewer inside its own
-/// segment).
+/// segment); in a layer with a window, of these only the ones from first_seen() on.
 struct TileRow {
   int32_t row;
   int32_t visible;

@@ -66,9 +66,9 @@ double DeviceModel::distance(const ModelConfig& config) const {
   const auto times = [](double value, double least, double most) {
     return std::max({1.0, least / value, value / most});
   };
-  const double weights = static_cast<double>(layer_weights(config)) / config.layers;
+  const double weights = static_cast<double>(layer_weights(config)) / config.layer_count();
   double far = layers.empty() ? 1 : times(weights, layers.front().weights, layers.back().weights);
-  if (fewest_layers > 0) far = std::max(far, times(config.layers, fewest_layers, most_layers));
+  if (fewest_layers > 0) far = std::max(far, times(config.layer_count(), fewest_layers, most_layers));
   return far;
 }
 
@@ -86,8 +86,9 @@ StageSeconds DeviceModel::step(const ModelConfig& config, const StepCounts& coun
     return roofline / share_between(curves, weights, rows);
   };
   seconds.products =
-      each_step + config.layers * product(layers, static_cast<double>(layer_weights(config)) / config.layers,
-                                          counts.tokens);
+      each_step +
+      config.layer_count() *
+          product(layers, static_cast<double>(layer_weights(config)) / config.layer_count(), counts.tokens);
   seconds.attention = attention_seconds(config, counts);
   seconds.rest = rest_seconds(config, counts);
   if (counts.picks > 0)
@@ -100,11 +101,11 @@ double DeviceModel::attention_seconds(const ModelConfig& config, const StepCount
   const double computed = attention.block * counts.blocks + attention.span * counts.spans +
                           dim * (attention.cell * counts.cells + attention.pair * counts.pairs);
   const double read = dim * attention.key * counts.keys;
-  return config.layers * (attention.fixed + config.kv_heads * std::max(computed, read));
+  return config.layer_count() * (attention.fixed + config.kv_heads * std::max(computed, read));
 }
 
 double DeviceModel::rest_seconds(const ModelConfig& config, const StepCounts& counts) const {
-  return config.layers * (rest.fixed + config.hidden * (rest.width + rest.value * counts.tokens));
+  return config.layer_count() * (rest.fixed + config.hidden * (rest.width + rest.value * counts.tokens));
 }
 
 double DeviceModel::host_seconds(const StepCounts& counts) const {

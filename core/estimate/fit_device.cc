@@ -19,7 +19,9 @@ struct Point {
     const std::vector<ProbePart>& parts = measured->probe.parts;
     return parts.size() == 1 && parts[0] == ProbePart{1, 0, parts[0].runs, 0, 1};
   }
-  double layer_weights() const { return static_cast<double>(sheaf::layer_weights(config)) / config.layers; }
+  double layer_weights() const {
+    return static_cast<double>(sheaf::layer_weights(config)) / config.layer_count();
+  }
   double output_weights() const { return static_cast<double>(config.hidden) * config.vocab; }
 };
 
@@ -40,7 +42,7 @@ class Fit {
     for (const Point& point : points_) {
       if (!point.bare() || !(point.measured->device.products > 0)) continue;
       layers_.push_back({point.layer_weights(), point.counts.tokens,
-                         point.measured->device.products / point.config.layers});
+                         point.measured->device.products / point.config.layer_count()});
       if (point.measured->device.pick > 0)
         outputs_.push_back({point.output_weights(), point.counts.picks, point.measured->device.pick});
     }
@@ -55,9 +57,9 @@ class Fit {
       model_.peak_weights = std::max(model_.peak_weights, timed.weights / timed.seconds);
     }
     const auto [fewest, most] =
-        std::ranges::minmax(points_, {}, [](const Point& p) { return p.config.layers; });
-    model_.fewest_layers = fewest.config.layers;
-    model_.most_layers = most.config.layers;
+        std::ranges::minmax(points_, {}, [](const Point& p) { return p.config.layer_count(); });
+    model_.fewest_layers = fewest.config.layer_count();
+    model_.most_layers = most.config.layer_count();
     model_.layers = curves(layers_);
     model_.outputs = curves(outputs_);
     fit_attention();

@@ -30,6 +30,7 @@ struct Job {
     Precision cpu_dtype = Precision::automatic;  ///< what `dtype: auto` is on a CPU
     Precision on_cpu() const { return dtype == Precision::automatic ? cpu_dtype : dtype; }
     WeightStorage weights = WeightStorage::automatic;
+    int32_t context = 0;        ///< most positions of a prompt; 0: as the model says
     std::string chat = "auto";  ///< chat template: its name, a YAML file, or auto: as the model says
     bool chat_is_file() const { return chat.ends_with(".yaml") || chat.ends_with(".yml"); }
   } model;

@@ -1,5 +1,6 @@
 #include "core/model/config.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/base/error.h"
@@ -11,10 +12,59 @@ void check_count(const std::string& source, const char* what, int64_t value, int
   if (value < 1 || value > most) refuse("{}: {} is {}; it must be from 1 to {}", source, what, value, most);
 }
 
+void check_rope(const ModelConfig& config, const RopeTable& rope, const std::string& source) {
+  if (rope.freqs.size() != static_cast<size_t>(config.rotary_dim) / 2) {
+    refuse("{}: there are {} rotary frequencies; there must be {}", source, rope.freqs.size(),
+           config.rotary_dim / 2);
+  }
+  for (const float frequency : rope.freqs) {
+    if (!std::isfinite(frequency)) refuse("{}: a rotary frequency is {}", source, frequency);
+  }
+  if (!std::isfinite(rope.scale) || rope.scale <= 0) {
+    refuse("{}: the rotary scale is {}; it must be positive", source, rope.scale);
+  }
+}
+
+void check_factors(const ModelConfig& config, const std::string& source) {
+  struct Factor {
+    const char* what;
+    float value;
+    bool may_be_zero;
+  };
+  for (const auto& [what, value, may_be_zero] :
+       {Factor{"factor on the embedding", config.embedding_scale, false},
+        Factor{"factor on attention scores", config.score_scale, true},
+        Factor{"factor on residual sums", config.residual_scale, false},
+        Factor{"factor on logits", config.logit_scale, false},
+        Factor{"cap on attention scores", config.score_cap, true},
+        Factor{"cap on logits", config.logit_cap, true}})
+    if (!std::isfinite(value) || value < 0 || (value == 0 && !may_be_zero))
+      refuse("{}: the {} is {}; it must be positive", source, what, value);
+}
+
 }  // namespace
 
+void use_context(ModelConfig& config, int32_t positions, const std::string& source) {
+  const int32_t most = std::max(config.context, config.long_context);
+  if (positions < 1 || positions > most)
+    refuse("{}: a context of {} positions was asked for; it must be from 1 to {}", source, positions, most);
+  if (positions > config.context) config.ropes = config.long_ropes;
+  config.context = positions;
+  config.long_context = 0;
+  config.long_ropes.clear();
+}
+
+bool stay_within_windows(ModelConfig& config) {
+  const int32_t before = config.context;
+  for (LayerConfig& layer : config.layers) {
+    if (layer.window > 0) config.context = std::min(config.context, layer.window);
+    layer.window = 0;
+  }
+  return config.context < before;
+}
+
 void check_config(const ModelConfig& config, const std::string& source) {
-  check_count(source, "the number of layers", config.layers, 4096);
+  check_count(source, "the number of layers", config.layer_count(), kMostLayers);
   check_count(source, "the hidden size", config.hidden, 1 << 20);
   check_count(source, "the MLP size", config.ffn, 1 << 22);
   check_count(source, "the number of heads", config.heads, 4096);
@@ -28,16 +78,17 @@ void check_config(const ModelConfig& config, const std::string& source) {
   }
   if (config.rotary_dim % 2 != 0)
     refuse("{}: the rotary size is {}; it must be even", source, config.rotary_dim);
-  if (config.rope_freqs.size() != static_cast<size_t>(config.rotary_dim) / 2) {
-    refuse("{}: there are {} rotary frequencies; there must be {}", source, config.rope_freqs.size(),
-           config.rotary_dim / 2);
+  for (const auto* ropes : {&config.ropes, &config.long_ropes})
+    for (const RopeTable& rope : *ropes) check_rope(config, rope, source);
+  if (config.long_context != 0 && config.long_ropes.size() != config.ropes.size())
+    fail("{}: there are {} rotary tables, but {} long ones", source, config.ropes.size(),
+         config.long_ropes.size());
+  for (const LayerConfig& layer : config.layers) {
+    if (layer.rope < -1 || layer.rope >= static_cast<int32_t>(config.ropes.size()))
+      fail("{}: a layer has rotary table {} of {}", source, layer.rope, config.ropes.size());
+    if (layer.window < 0) refuse("{}: a sliding window is {}; it must be positive", source, layer.window);
   }
-  for (const float frequency : config.rope_freqs) {
-    if (!std::isfinite(frequency)) refuse("{}: a rotary frequency is {}", source, frequency);
-  }
-  if (!std::isfinite(config.rope_scale) || config.rope_scale <= 0) {
-    refuse("{}: the rotary scale is {}; it must be positive", source, config.rope_scale);
-  }
+  check_factors(config, source);
   if (!std::isfinite(config.norm_eps) || config.norm_eps < 0 || config.norm_eps > 1) {
     refuse("{}: the norm epsilon is {}; it must be from 0 to 1", source, config.norm_eps);
   }

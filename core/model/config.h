@@ -1,7 +1,10 @@
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "core/model/rope.h"
 
 namespace sheaf {
 
@@ -12,29 +15,89 @@ enum class QkNorm : uint8_t {
   whole,     ///< over the whole projection (OLMo-2)
 };
 
+/// What the gate of an MLP goes through: down(activation(gate) · up).
+enum class Activation : uint8_t {
+  silu,
+  gelu_tanh,  ///< GELU by its tanh formula (Gemma)
+};
+
+/// Where RMS norms of the residual stream stand in a layer: before a block, or on what it adds.
+struct Norms {
+  bool pre_attention = true, post_attention = false;
+  bool pre_mlp = true, post_mlp = false;
+
+  bool operator==(const Norms& other) const {
+    return pre_attention == other.pre_attention && post_attention == other.post_attention &&
+           pre_mlp == other.pre_mlp && post_mlp == other.post_mlp;
+  }
+};
+constexpr Norms kNormsAfter{false, true, false, true};  ///< OLMo-2
+constexpr Norms kNormsAround{true, true, true, true};   ///< Gemma 2 and 3, GLM-4
+
+/// Which projections add a bias.
+struct Biases {
+  bool q = false, k = false, v = false, o = false;
+  bool gate = false, up = false, down = false;
+  bool output = false;
+};
+constexpr Biases kQkvBiases{true, true, true};  ///< Qwen2
+
+/// What may differ from layer to layer.
+struct LayerConfig {
+  int32_t window = 0;  ///< a token sees keys less than so many positions before its own; 0: all keys
+  int32_t rope = 0;    ///< index into ModelConfig::ropes; -1: queries and keys are not rotated
+};
+
 /// One decoder-only transformer. Every family is this description; the differences are its fields.
 struct ModelConfig {
-  std::string family;  ///< llama, qwen2, qwen3, mistral, phi3, olmo2
-  int32_t layers = 0;
+  std::string family;  ///< llama, qwen2, …: a word for people; what is computed follows from the other fields
+  std::vector<LayerConfig> layers;
   int32_t hidden = 0;    ///< width of the residual stream
   int32_t ffn = 0;       ///< width inside the gated MLP
   int32_t heads = 0;     ///< query heads
   int32_t kv_heads = 0;  ///< key/value heads; divides heads
   int32_t head_dim = 0;  ///< not always hidden / heads (Mistral Nemo, Qwen3)
   int32_t vocab = 0;
-  int32_t context = 0;  ///< most positions a prompt may use (also capped by a sliding window)
+  int32_t context = 0;  ///< most positions a prompt may use
   float norm_eps = 1e-5f;
   QkNorm qk_norm = QkNorm::none;
-  bool post_norm = false;    ///< norms stand after attention and MLP, before the residual sum (OLMo-2)
+  Norms norms;
+  Biases biases;
+  Activation activation = Activation::silu;
   bool tied_output = false;  ///< the output projection is the embedding
-  int32_t rotary_dim = 0;  ///< leading dimensions of a head that rotate, halves paired (i, i + rotary_dim/2)
-  std::vector<float> rope_freqs;  ///< [rotary_dim / 2] radians per position, any scaling already applied
-  float rope_scale = 1.0f;        ///< factor on cos and sin (long-rope models)
 
-  int64_t kv_floats_per_token() const { return int64_t{2} * layers * kv_heads * head_dim; }
+  float embedding_scale = 1;  ///< factor on the embedding's rows
+  float score_scale = 0;      ///< factor on attention scores; 0: 1 / sqrt(head_dim)
+  float residual_scale = 1;   ///< factor on what attention and MLP add to the residual stream
+  float logit_scale = 1;      ///< factor on logits
+  float score_cap = 0;        ///< scores become cap · tanh(score / cap); 0: they stay
+  float logit_cap = 0;        ///< the same for logits, after their factor
+
+  int32_t rotary_dim = 0;  ///< leading dimensions of a head that rotate, halves paired (i, i + rotary_dim/2)
+  std::vector<RopeTable> ropes;       ///< each of rotary_dim / 2 pairs; layers say which is theirs
+  int32_t long_context = 0;           ///< most positions with long_ropes instead; 0: the model has none
+  std::vector<RopeTable> long_ropes;  ///< long-rope models: as many as ropes, for prompts beyond `context`
+
+  int32_t layer_count() const { return static_cast<int32_t>(layers.size()); }
+  int64_t kv_floats_per_token() const { return int64_t{2} * layer_count() * kv_heads * head_dim; }
+  float score_factor() const {
+    return score_scale > 0 ? score_scale : 1.0f / std::sqrt(static_cast<float>(head_dim));
+  }
 };
 
-/// Checks that the numbers fit together and are sane (counts, divisibility, rope table size); refuses
+/// Layers that a model may have.
+constexpr int32_t kMostLayers = 4096;
+
+/// Makes a model take prompts of up to `positions` positions: a long-rope model that needs its long tables
+/// for them has only those from then on, for short prompts too, so that no answer depends on its neighbours.
+/// Refuses more positions than the model has, naming `source`.
+void use_context(ModelConfig& config, int32_t positions, const std::string& source);
+
+/// For a backend that does not know windows: up to the smallest one, attention is plain, so the context
+/// becomes that and the windows go. Returns whether the context is less than before.
+bool stay_within_windows(ModelConfig& config);
+
+/// Checks that the numbers fit together and are sane (counts, divisibility, rope tables); refuses
 /// otherwise, naming `source`.
 void check_config(const ModelConfig& config, const std::string& source);
 

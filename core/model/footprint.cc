@@ -7,14 +7,14 @@ namespace sheaf {
 Footprint cpu_footprint(const ModelConfig& config, Precision precision) {
   const int64_t padded = round_up_to_panel(config.head_dim);
   const int64_t bytes = in_whole_numbers(precision) ? 2 * (2 * padded + 6) : 4 * (config.head_dim + padded);
-  return {bytes * config.layers * config.kv_heads, 128};
+  return {bytes * config.layer_count() * config.kv_heads, 128};
 }
 
 Footprint cuda_footprint(const ModelConfig& config, bool fp8_keys) {
-  const int64_t dim = padded_head_dim(config.head_dim), layer = 2 * dim;
-  const int64_t head = fp8_keys ? config.layers * dim + layer : config.layers * layer;
+  const int64_t dim = padded_head_dim(config.head_dim), layer = 2 * dim, layers = config.layer_count();
+  const int64_t head = fp8_keys ? layers * dim + layer : layers * layer;
+  const int64_t turns = fp8_keys && rotates_key_biases(config) ? int64_t{4} * config.rotary_dim : 0;
   // 33 pairs of tiles of the products: whole rounds of the 132 multiprocessors of an H100 or H200.
-  const int64_t turns = fp8_keys ? int64_t{4} * config.rotary_dim : 0;  // of keys with a bias
   return {2 * config.kv_heads * head + turns, 33 * 256};
 }
 
@@ -25,12 +25,24 @@ int64_t cpu_step_bytes(const ModelConfig& config, int64_t tokens) {
 
 int64_t cuda_step_bytes(const ModelConfig& config, int64_t tokens, int64_t picks, bool fp8_keys) {
   const int64_t q = int64_t{config.heads} * config.head_dim, kv = int64_t{config.kv_heads} * config.head_dim;
-  const int64_t floats = int64_t{config.hidden} * (config.post_norm ? 2 : 1) + config.rotary_dim;
+  const int64_t floats =
+      int64_t{config.hidden} * (config.norms.post_attention || config.norms.post_mlp ? 2 : 1) +
+      config.rotary_dim;
   const int64_t queries = int64_t{config.heads} * padded_head_dim(config.head_dim);
   const int64_t halves = config.hidden + queries + q + config.ffn, bytes = fp8_keys ? queries : 0;
   const int64_t scratch = q + 2 * kv + int64_t{2} * config.ffn;
   return tokens * (4 * floats + 2 * halves + bytes) + 2 * scratch_tokens(tokens) * scratch +
          4 * picks * config.vocab;
+}
+
+bool rotates_key_biases(const ModelConfig& config) {
+  return config.biases.k && config.qk_norm == QkNorm::none;
+}
+
+KvPrecision attended_precision(const ModelConfig& config, KvPrecision stored, bool reproducible) {
+  const bool expanded = reproducible || rotates_key_biases(config) || config.head_dim <= 32 ||
+                        config.head_dim > 128 || config.head_dim % 8 != 0;
+  return expanded ? KvPrecision::automatic : stored;
 }
 
 int32_t padded_head_dim(int32_t head_dim) {

@@ -33,6 +33,14 @@ Footprint cpu_footprint(const ModelConfig& config, Precision precision = Precisi
 /// Refuses heads that are too large.
 Footprint cuda_footprint(const ModelConfig& config, bool fp8_keys = false);
 
+/// Whether keys are a rotated sum of something and a bias, which FP8 keys keep apart: each has its rotation
+/// beside it.
+bool rotates_key_biases(const ModelConfig& config);
+
+/// What attention on a Hopper GPU multiplies where the cache is `stored`: keys in FP8 as they are, or
+/// expanded first (in order, with a rotated bias, and in very small or large heads).
+KvPrecision attended_precision(const ModelConfig& config, KvPrecision stored, bool reproducible);
+
 /// Bytes that a step of `tokens` tokens takes beside the model and its keys and values, `picks` of them
 /// picked at once; partial results of attention are not counted.
 int64_t cpu_step_bytes(const ModelConfig& config, int64_t tokens);

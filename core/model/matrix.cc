@@ -9,11 +9,10 @@
 namespace sheaf {
 namespace {
 
-/// Where row `row` of two-halves order lies when each head is stored pair by pair.
-int64_t paired_row(int64_t row, int64_t head_dim) {
-  const int64_t in_head = row % head_dim;
-  const int64_t half = head_dim / 2;
-  return row - in_head + in_head % half * 2 + in_head / half;
+/// Where row `row` of two-halves order lies when `dim` rows of each head are stored pair by pair.
+int64_t paired_row(int64_t row, int64_t head_dim, int64_t dim) {
+  const int64_t in_head = row % head_dim, half = dim / 2;
+  return in_head >= dim ? row : row - in_head + in_head % half * 2 + in_head / half;
 }
 
 // Four floats, the width that every 64-bit machine has, and how many of them stay in registers while all
@@ -76,13 +75,19 @@ const std::byte* Matrix::stored(int64_t first, int64_t count, std::vector<std::b
   if (in_place()) return data + first * row_bytes();
   const auto bytes = static_cast<size_t>(row_bytes());
   buffer.resize(static_cast<size_t>(count) * bytes);
-  if (source) {
+  if (source && rope_head_dim == 0) {
     source->read(first, count, buffer.data());
     return buffer.data();
   }
-  for (int64_t i = 0; i < count; ++i)
-    std::memcpy(buffer.data() + i * row_bytes(), data + paired_row(first + i, rope_head_dim) * row_bytes(),
-                bytes);
+  const int64_t dim = rope_dim > 0 ? rope_dim : rope_head_dim;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t row = paired_row(first + i, rope_head_dim, dim);
+    std::byte* to = buffer.data() + i * row_bytes();
+    if (source)
+      source->read(row, 1, to);
+    else
+      std::memcpy(to, data + row * row_bytes(), bytes);
+  }
   return buffer.data();
 }
 
@@ -161,7 +166,7 @@ void Matrix::read_bf16(int64_t first, int64_t count, uint16_t* out) const {
 void Matrix::read_stored(int64_t first, int64_t count, std::byte* out) const {
   check_rows(first, count);
   std::vector<std::byte> buffer;
-  if (source)
+  if (source && rope_head_dim == 0)
     source->read(first, count, out);
   else
     std::memcpy(out, stored(first, count, buffer), static_cast<size_t>(count * row_bytes()));

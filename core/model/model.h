@@ -47,6 +47,7 @@ struct Matrix {
   std::shared_ptr<const StoredRows> source;  ///< what puts its rows together
   int32_t rope_head_dim = 0;  ///< not 0: rows of each head are stored pair by pair (GGUF llama); read() puts
                               ///< them back as two halves
+  int32_t rope_dim = 0;       ///< then: leading rows of a head that are; 0: all of them
   std::shared_ptr<const LowRank> adapter;  ///< LoRA delta, if any
 
   bool empty() const { return data == nullptr && source == nullptr; }
@@ -82,17 +83,34 @@ struct Matrix {
 };
 
 struct LayerWeights {
-  Matrix attention_norm;          ///< [hidden]; before attention, or after it when post_norm
-  Matrix q, k, v;                 ///< [heads × head_dim, hidden], [kv_heads × head_dim, hidden] twice
-  Matrix q_bias, k_bias, v_bias;  ///< empty where the family has none
-  Matrix q_norm, k_norm;          ///< [head_dim], [heads × head_dim] / [kv_heads × head_dim], or empty
-  Matrix o;                       ///< [hidden, heads × head_dim]
-  Matrix mlp_norm;                ///< [hidden]; before the MLP, or after it when post_norm
-  Matrix gate, up;                ///< [ffn, hidden]
-  Matrix down;                    ///< [hidden, ffn]
+  Matrix pre_attention_norm, post_attention_norm;  ///< [hidden] or empty, as ModelConfig::norms says
+  Matrix q, k, v;                      ///< [heads × head_dim, hidden], [kv_heads × head_dim, hidden] twice
+  Matrix q_norm, k_norm;               ///< [head_dim], [heads × head_dim] / [kv_heads × head_dim], or empty
+  Matrix o;                            ///< [hidden, heads × head_dim]
+  Matrix pre_mlp_norm, post_mlp_norm;  ///< [hidden] or empty
+  Matrix gate, up;                     ///< [ffn, hidden]
+  Matrix down;                         ///< [hidden, ffn]
+  // [rows of the matrix], or empty, as ModelConfig::biases says.
+  Matrix q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias;
 
   /// The matrices that products read.
   std::array<const Matrix*, 7> linears() const { return {&q, &k, &v, &o, &gate, &up, &down}; }
+  /// Everything else; some are empty.
+  std::array<const Matrix*, 13> vectors() const {
+    return {&pre_attention_norm,
+            &post_attention_norm,
+            &pre_mlp_norm,
+            &post_mlp_norm,
+            &q_norm,
+            &k_norm,
+            &q_bias,
+            &k_bias,
+            &v_bias,
+            &o_bias,
+            &gate_bias,
+            &up_bias,
+            &down_bias};
+  }
 };
 
 struct Model {
@@ -102,7 +120,9 @@ struct Model {
   std::vector<LayerWeights> layers;
   Matrix final_norm;                               ///< [hidden]
   Matrix output;                                   ///< [vocab, hidden]; the embedding when tied
+  Matrix output_bias;                              ///< [vocab] or empty
   std::vector<std::shared_ptr<const void>> files;  ///< keep the mappings alive
+  std::string notice;  ///< what of the file the user should know is left out; empty: nothing
 };
 
 }  // namespace sheaf

@@ -45,15 +45,15 @@ void page_in_bytes(const std::byte* begin, int64_t bytes, const std::string& ten
 }  // namespace
 
 void Matrix::page_in(int64_t first, int64_t count) const {
-  if (source) {
-    const int64_t row = source->row_bytes;
-    return page_in_bytes(source->data + first * row, row > 0 ? count * row : source->bytes, source->tensor);
-  }
   if (rope_head_dim != 0) {
     // The rows of a head lie in another order: take whole heads.
     count += first % rope_head_dim;
     first -= first % rope_head_dim;
     count = (count + rope_head_dim - 1) / rope_head_dim * rope_head_dim;
+  }
+  if (source) {
+    const int64_t row = source->row_bytes;
+    return page_in_bytes(source->data + first * row, row > 0 ? count * row : source->bytes, source->tensor);
   }
   page_in_bytes(data + first * row_bytes(), count * row_bytes(), name);
 }

@@ -11,44 +11,67 @@
 namespace sheaf {
 namespace {
 
+/// What the models of a family have alike.
+struct Alike {
+  const char* family;
+  QkNorm qk_norm = QkNorm::none;
+  Norms norms = {};
+  Biases biases = {};
+  Activation activation = Activation::silu;
+  int32_t window = 0;  ///< of all layers but every sixth; 0: none
+};
+constexpr Alike kLlama{"llama"}, kMistral{"mistral"}, kPhi3{"phi3"};
+constexpr Alike kQwen2{.family = "qwen2", .biases = kQkvBiases};
+constexpr Alike kQwen3{.family = "qwen3", .qk_norm = QkNorm::per_head};
+constexpr Alike kOlmo2{.family = "olmo2", .qk_norm = QkNorm::whole, .norms = kNormsAfter};
+
+constexpr Alike kGemma3{.family = "gemma3_text",
+                        .qk_norm = QkNorm::per_head,
+                        .norms = kNormsAround,
+                        .activation = Activation::gelu_tanh,
+                        .window = 1024};
+
 struct Shape {
   const char* name;
-  const char* family;
+  Alike alike;
   int32_t layers, hidden, ffn, heads, kv_heads, head_dim, vocab, context;
   bool tied;
 };
 
 // As in the models' config.json files.
 constexpr Shape kShapes[] = {
-    {"smollm2-135m", "llama", 30, 576, 1536, 9, 3, 64, 49152, 8192, true},
-    {"smollm2-360m", "llama", 32, 960, 2560, 15, 5, 64, 49152, 8192, true},
-    {"smollm2-1.7b", "llama", 24, 2048, 8192, 32, 32, 64, 49152, 8192, true},
-    {"qwen3-0.6b", "qwen3", 28, 1024, 3072, 16, 8, 128, 151936, 40960, true},
-    {"qwen3-1.7b", "qwen3", 28, 2048, 6144, 16, 8, 128, 151936, 40960, true},
-    {"qwen3-4b", "qwen3", 36, 2560, 9728, 32, 8, 128, 151936, 40960, true},
-    {"qwen3-8b", "qwen3", 36, 4096, 12288, 32, 8, 128, 151936, 40960, false},
-    {"qwen3-14b", "qwen3", 40, 5120, 17408, 40, 8, 128, 151936, 40960, false},
-    {"qwen3-32b", "qwen3", 64, 5120, 25600, 64, 8, 128, 151936, 40960, false},
-    {"qwen2.5-0.5b", "qwen2", 24, 896, 4864, 14, 2, 64, 151936, 32768, true},
-    {"qwen2.5-1.5b", "qwen2", 28, 1536, 8960, 12, 2, 128, 151936, 32768, true},
-    {"qwen2.5-3b", "qwen2", 36, 2048, 11008, 16, 2, 128, 151936, 32768, true},
-    {"qwen2.5-7b", "qwen2", 28, 3584, 18944, 28, 4, 128, 152064, 32768, false},
-    {"qwen2.5-14b", "qwen2", 48, 5120, 13824, 40, 8, 128, 152064, 32768, false},
-    {"qwen2.5-32b", "qwen2", 64, 5120, 27648, 40, 8, 128, 152064, 32768, false},
-    {"llama-160m", "llama", 12, 768, 3072, 12, 12, 64, 32000, 2048, false},
-    {"sheared-llama-1.3b", "llama", 24, 2048, 5504, 16, 16, 128, 32000, 4096, false},
-    {"llama-3.2-1b", "llama", 16, 2048, 8192, 32, 8, 64, 128256, 131072, true},
-    {"llama-3.2-3b", "llama", 28, 3072, 8192, 24, 8, 128, 128256, 131072, true},
-    {"llama-3-8b", "llama", 32, 4096, 14336, 32, 8, 128, 128256, 8192, false},
-    {"llama-3.1-8b", "llama", 32, 4096, 14336, 32, 8, 128, 128256, 131072, false},
-    {"llama-3.1-70b", "llama", 80, 8192, 28672, 64, 8, 128, 128256, 131072, false},
-    {"codellama-7b", "llama", 32, 4096, 11008, 32, 32, 128, 32016, 16384, false},
-    {"codellama-13b", "llama", 40, 5120, 13824, 40, 40, 128, 32016, 16384, false},
-    {"codellama-34b", "llama", 48, 8192, 22016, 64, 8, 128, 32000, 16384, false},
-    {"mistral-7b", "mistral", 32, 4096, 14336, 32, 8, 128, 32768, 32768, false},
-    {"mistral-nemo-12b", "mistral", 40, 5120, 14336, 32, 8, 128, 131072, 131072, false},
-    {"phi-4-14b", "phi3", 40, 5120, 17920, 40, 10, 128, 100352, 16384, false},
-    {"olmo-2-32b", "olmo2", 64, 5120, 27648, 40, 8, 128, 100352, 4096, false},
+    {"smollm2-135m", kLlama, 30, 576, 1536, 9, 3, 64, 49152, 8192, true},
+    {"smollm2-360m", kLlama, 32, 960, 2560, 15, 5, 64, 49152, 8192, true},
+    {"smollm2-1.7b", kLlama, 24, 2048, 8192, 32, 32, 64, 49152, 8192, true},
+    {"qwen3-0.6b", kQwen3, 28, 1024, 3072, 16, 8, 128, 151936, 40960, true},
+    {"qwen3-1.7b", kQwen3, 28, 2048, 6144, 16, 8, 128, 151936, 40960, true},
+    {"qwen3-4b", kQwen3, 36, 2560, 9728, 32, 8, 128, 151936, 40960, true},
+    {"qwen3-8b", kQwen3, 36, 4096, 12288, 32, 8, 128, 151936, 40960, false},
+    {"qwen3-14b", kQwen3, 40, 5120, 17408, 40, 8, 128, 151936, 40960, false},
+    {"qwen3-32b", kQwen3, 64, 5120, 25600, 64, 8, 128, 151936, 40960, false},
+    {"qwen2.5-0.5b", kQwen2, 24, 896, 4864, 14, 2, 64, 151936, 32768, true},
+    {"qwen2.5-1.5b", kQwen2, 28, 1536, 8960, 12, 2, 128, 151936, 32768, true},
+    {"qwen2.5-3b", kQwen2, 36, 2048, 11008, 16, 2, 128, 151936, 32768, true},
+    {"qwen2.5-7b", kQwen2, 28, 3584, 18944, 28, 4, 128, 152064, 32768, false},
+    {"qwen2.5-14b", kQwen2, 48, 5120, 13824, 40, 8, 128, 152064, 32768, false},
+    {"qwen2.5-32b", kQwen2, 64, 5120, 27648, 40, 8, 128, 152064, 32768, false},
+    {"llama-160m", kLlama, 12, 768, 3072, 12, 12, 64, 32000, 2048, false},
+    {"sheared-llama-1.3b", kLlama, 24, 2048, 5504, 16, 16, 128, 32000, 4096, false},
+    {"llama-3.2-1b", kLlama, 16, 2048, 8192, 32, 8, 64, 128256, 131072, true},
+    {"llama-3.2-3b", kLlama, 28, 3072, 8192, 24, 8, 128, 128256, 131072, true},
+    {"llama-3-8b", kLlama, 32, 4096, 14336, 32, 8, 128, 128256, 8192, false},
+    {"llama-3.1-8b", kLlama, 32, 4096, 14336, 32, 8, 128, 128256, 131072, false},
+    {"llama-3.1-70b", kLlama, 80, 8192, 28672, 64, 8, 128, 128256, 131072, false},
+    {"codellama-7b", kLlama, 32, 4096, 11008, 32, 32, 128, 32016, 16384, false},
+    {"codellama-13b", kLlama, 40, 5120, 13824, 40, 40, 128, 32016, 16384, false},
+    {"codellama-34b", kLlama, 48, 8192, 22016, 64, 8, 128, 32000, 16384, false},
+    {"mistral-7b", kMistral, 32, 4096, 14336, 32, 8, 128, 32768, 32768, false},
+    {"mistral-nemo-12b", kMistral, 40, 5120, 14336, 32, 8, 128, 131072, 131072, false},
+    {"phi-4-14b", kPhi3, 40, 5120, 17920, 40, 10, 128, 100352, 16384, false},
+    {"olmo-2-32b", kOlmo2, 64, 5120, 27648, 40, 8, 128, 100352, 4096, false},
+    {"gemma-3-4b", kGemma3, 34, 2560, 10240, 8, 4, 256, 262208, 131072, true},
+    {"gemma-3-12b", kGemma3, 48, 3840, 15360, 16, 8, 256, 262208, 131072, true},
+    {"gemma-3-27b", kGemma3, 62, 5376, 21504, 32, 16, 128, 262208, 131072, true},
 };
 
 /// Values of a matrix that are drawn; the others repeat them, for drawing takes longer than what is measured.
@@ -103,8 +126,8 @@ ModelConfig shape_by_name(const std::string& name) {
   for (const Shape& shape : kShapes) {
     if (shape.name != name) continue;
     ModelConfig config;
-    config.family = shape.family;
-    config.layers = shape.layers;
+    config.family = shape.alike.family;
+    config.layers.resize(static_cast<size_t>(shape.layers));
     config.hidden = shape.hidden;
     config.ffn = shape.ffn;
     config.heads = shape.heads;
@@ -113,13 +136,16 @@ ModelConfig shape_by_name(const std::string& name) {
     config.vocab = shape.vocab;
     config.context = shape.context;
     config.norm_eps = 1e-6f;
-    if (config.family == "qwen3") config.qk_norm = QkNorm::per_head;
-    if (config.family == "olmo2") config.qk_norm = QkNorm::whole;
-    config.post_norm = config.family == "olmo2";
+    config.qk_norm = shape.alike.qk_norm;
+    config.norms = shape.alike.norms;
+    config.biases = shape.alike.biases;
+    config.activation = shape.alike.activation;
+    for (size_t i = 0; i < config.layers.size() && shape.alike.window > 0; ++i)
+      if ((i + 1) % 6 != 0) config.layers[i] = {shape.alike.window, 1};
     config.tied_output = shape.tied;
     config.rotary_dim = shape.head_dim;
     // The angles do not change how long a step takes.
-    config.rope_freqs = plain_rope(1e6, shape.head_dim).freqs;
+    config.ropes.assign(shape.alike.window > 0 ? 2 : 1, plain_rope(1e6, shape.head_dim));
     return config;
   }
   refuse("unknown shape \"{}\"{}", name, suggest_spelling(name, shape_names()));
@@ -128,10 +154,10 @@ ModelConfig shape_by_name(const std::string& name) {
 int64_t layer_weights(const ModelConfig& config) {
   const int64_t attention =
       int64_t{config.hidden} * config.head_dim * (2 * config.heads + 2 * config.kv_heads);
-  return config.layers * (attention + int64_t{3} * config.hidden * config.ffn);
+  return config.layer_count() * (attention + int64_t{3} * config.hidden * config.ffn);
 }
 
-Model make_random_model(const ModelConfig& config, uint32_t seed, bool biases) {
+Model make_random_model(const ModelConfig& config, uint32_t seed) {
   Model model;
   model.path = "random";
   model.config = config;
@@ -139,10 +165,15 @@ Model make_random_model(const ModelConfig& config, uint32_t seed, bool biases) {
   const int64_t q_size = int64_t{config.heads} * config.head_dim;
   const int64_t kv_size = int64_t{config.kv_heads} * config.head_dim;
   model.embedding = make.matrix("embedding", config.vocab, config.hidden, 0, 1);
-  for (int32_t i = 0; i < config.layers; ++i) {
+  for (int32_t i = 0; i < config.layer_count(); ++i) {
     LayerWeights layer;
-    layer.attention_norm = make.vector("attention_norm", config.hidden, 1);
-    layer.mlp_norm = make.vector("mlp_norm", config.hidden, 1);
+    const auto norm = [&](bool there, Matrix& weight, const char* name) {
+      if (there) weight = make.vector(name, config.hidden, 1);
+    };
+    norm(config.norms.pre_attention, layer.pre_attention_norm, "pre_attention_norm");
+    norm(config.norms.post_attention, layer.post_attention_norm, "post_attention_norm");
+    norm(config.norms.pre_mlp, layer.pre_mlp_norm, "pre_mlp_norm");
+    norm(config.norms.post_mlp, layer.post_mlp_norm, "post_mlp_norm");
     layer.q = make.projection("q", q_size, config.hidden);
     layer.k = make.projection("k", kv_size, config.hidden);
     layer.v = make.projection("v", kv_size, config.hidden);
@@ -150,11 +181,16 @@ Model make_random_model(const ModelConfig& config, uint32_t seed, bool biases) {
     layer.gate = make.projection("gate", config.ffn, config.hidden);
     layer.up = make.projection("up", config.ffn, config.hidden);
     layer.down = make.projection("down", config.hidden, config.ffn);
-    if (biases) {
-      layer.q_bias = make.vector("q_bias", q_size, 0);
-      layer.k_bias = make.vector("k_bias", kv_size, 0);
-      layer.v_bias = make.vector("v_bias", kv_size, 0);
-    }
+    const auto bias = [&](bool there, const Matrix& weight, Matrix& values) {
+      if (there) values = make.vector(weight.name + "_bias", weight.rows, 0);
+    };
+    bias(config.biases.q, layer.q, layer.q_bias);
+    bias(config.biases.k, layer.k, layer.k_bias);
+    bias(config.biases.v, layer.v, layer.v_bias);
+    bias(config.biases.o, layer.o, layer.o_bias);
+    bias(config.biases.gate, layer.gate, layer.gate_bias);
+    bias(config.biases.up, layer.up, layer.up_bias);
+    bias(config.biases.down, layer.down, layer.down_bias);
     if (config.qk_norm != QkNorm::none) {
       const bool whole = config.qk_norm == QkNorm::whole;
       layer.q_norm = make.vector("q_norm", whole ? q_size : config.head_dim, 1);
@@ -165,6 +201,7 @@ Model make_random_model(const ModelConfig& config, uint32_t seed, bool biases) {
   model.final_norm = make.vector("final_norm", config.hidden, 1);
   model.output =
       config.tied_output ? model.embedding : make.projection("output", config.vocab, config.hidden);
+  if (config.biases.output) model.output_bias = make.vector("output_bias", config.vocab, 0);
   return model;
 }
 

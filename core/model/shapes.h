@@ -17,7 +17,7 @@ int64_t layer_weights(const ModelConfig& config);
 
 /// A model of the given shape with random fp32 weights of its own (copies share them), for tests and for
 /// timing without a model's files. Logits spread over a few units.
-Model make_random_model(const ModelConfig& config, uint32_t seed, bool biases = false);
+Model make_random_model(const ModelConfig& config, uint32_t seed);
 
 /// Bytes of its weights.
 int64_t random_model_bytes(const ModelConfig& config);

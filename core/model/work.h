@@ -31,7 +31,7 @@ inline double gemm_flops(const Work& work, const ModelConfig& config) {
 }
 /// FLOPs of queries times keys and weights times values.
 inline double attention_flops(const Work& work, const ModelConfig& config) {
-  return 4.0 * static_cast<double>(work.keys) * config.layers * config.heads * config.head_dim;
+  return 4.0 * static_cast<double>(work.keys) * config.layer_count() * config.heads * config.head_dim;
 }
 
 /// FLOP/s that a machine can reach; the default is one H200 in bf16, as measured.

@@ -214,6 +214,10 @@ void Planner::stack_long(const RecordParts& record, const std::string& reason, P
 
 std::string Planner::too_long(int64_t positions) const {
   if (positions <= limits_.context) return {};
+  if (positions <= limits_.long_context)
+    return fmt::format(
+        "its prompt needs {} positions, but the model has {} unless model.context asks for more", positions,
+        limits_.context);
   return fmt::format("its prompt needs {} positions, but the model has {}; {}", positions, limits_.context,
                      builder_.advice);
 }

@@ -13,6 +13,7 @@ struct PlanLimits {
   int32_t prompt_tokens = 0;               ///< prompt and answer tokens of a stack of several records
   std::function<bool(const Stack&)> fits;  ///< whether the key/value pool could hold it
   TooLong too_long = TooLong::refuse;
+  int32_t long_context = 0;  ///< positions that the model would have with model.context; 0: no more
 };
 
 /// A record as tokens.

@@ -29,8 +29,12 @@ struct Kernels {
   /// out = x / sqrt(mean(x²) + eps) * weight; out may be x.
   void (*rms_norm)(const float* x, const float* weight, int64_t n, float eps, float* out);
 
-  /// out[i] = silu(gate) · up for rows of a panel's gates and then its ups, `stride` floats apart.
-  void (*gated_silu)(const float* both, int64_t stride, int64_t rows, float* out, int64_t out_stride);
+  /// out[i] = activation(gate) · up for rows of a panel's gates and then its ups, `stride` floats apart.
+  using Gated = void (*)(const float* both, int64_t stride, int64_t rows, float* out, int64_t out_stride);
+  Gated gated_silu, gated_gelu;
+
+  /// x = cap · tanh(x / cap) for n values, with room for n rounded up to kPanel.
+  void (*soft_cap)(float* x, int64_t n, float cap);
 };
 
 /// The multiply of an instruction set, which lies in a file of its own: it is compiled with other flags.

@@ -11,18 +11,50 @@
 namespace sheaf {
 namespace {
 
-/// silu(gate) · up, about 20 vector operations a vector against 4 · hidden / lanes for the products that made
-/// it.
-void gated_silu(const float* both, int64_t stride, int64_t rows, float* out, int64_t out_stride) {
-  const Vec most = broadcast(126.0f), least = broadcast(-126.0f), minus_log2_e = broadcast(-1.44269504f);
+/// gate · sigmoid(inner(gate)) · up, about 20 vector operations a vector against 4 · hidden / lanes for the
+/// products that made it. `power` is -log2(e) · inner.
+template <class Power>
+[[gnu::always_inline]] inline void gated(const float* both, int64_t stride, int64_t rows, float* out,
+                                         int64_t out_stride, Power&& power) {
+  const Vec most = broadcast(126.0f), least = broadcast(-126.0f);
   for (int64_t row = 0; row < rows; ++row, both += stride, out += out_stride) {
     Vec result[kPerPanel];  // stored at the end, so that vectors do not wait for each other
     unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) {
       const Vec gate = load(both + kLanes * v), up = load(both + kPanel + kLanes * v);
-      const Vec power = at_most(most, at_least(least, gate * minus_log2_e));
-      result[v] = gate / (broadcast(1.0f) + exp2<5>(power)) * up;
+      result[v] = gate / (broadcast(1.0f) + exp2<5>(at_most(most, at_least(least, power(gate))))) * up;
     });
     unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) { store(out + kLanes * v, result[v]); });
+  }
+}
+
+void gated_silu(const float* both, int64_t stride, int64_t rows, float* out, int64_t out_stride) {
+  const Vec minus_log2_e = broadcast(-1.44269504f);
+  gated(
+      both, stride, rows, out,
+      out_stride, [&](Vec gate) __attribute__((always_inline)) { return gate * minus_log2_e; });
+}
+
+/// GELU by tanh: (1 + tanh(u)) / 2 is the sigmoid of 2u, and u = sqrt(2/pi) · (x + 0.044715 x³).
+void gated_gelu(const float* both, int64_t stride, int64_t rows, float* out, int64_t out_stride) {
+  const Vec linear = broadcast(-2.30220819f), cubic = broadcast(-0.102943240f);
+  gated(
+      both, stride, rows, out, out_stride, [&](Vec gate) __attribute__((always_inline)) {
+        return gate * fma(gate * gate, cubic, linear);
+      });
+}
+
+/// As 1 - 2 / (1 + e^2x), which near 0 has too few digits: there by its series, to 1e-7 of itself.
+void soft_cap(float* x, int64_t n, float cap) {
+  const Vec inverse = broadcast(1 / cap), by = broadcast(cap), one = broadcast(1.0f);
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const Vec t = load(x + i) * inverse, square = t * t;
+    const Vec series =
+        t * fma(square,
+                fma(square, fma(square, broadcast(-17.0f / 315), broadcast(2.0f / 15)), broadcast(-1.0f / 3)),
+                one);
+    const Vec power = at_most(broadcast(126.0f), at_least(broadcast(-126.0f), t * broadcast(2.88539008f)));
+    const Vec whole = one - broadcast(2.0f) / (one + exp2<5>(power));
+    store(x + i, (square < broadcast(0.0625f) ? series : whole) * by);
   }
 }
 
@@ -154,7 +186,15 @@ float weigh(float* scores, const float* log_scales, const float* inverse_scales,
 }
 
 [[maybe_unused]] Kernels make_kernels(const MultiplyKernel& product) {
-  return {kInstructionSet, product.panels_at_once, product.multiply, softmax, weigh, rms_norm, gated_silu};
+  return {kInstructionSet,
+          product.panels_at_once,
+          product.multiply,
+          softmax,
+          weigh,
+          rms_norm,
+          gated_silu,
+          gated_gelu,
+          soft_cap};
 }
 
 }  // namespace

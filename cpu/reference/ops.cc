@@ -40,11 +40,10 @@ void rms_norm(std::span<const float> x, std::span<const float> weight, float eps
   for (size_t i = 0; i < x.size(); ++i) out[i] = x[i] * scale * weight[i];
 }
 
-void rotate(const ModelConfig& config, int32_t position, std::span<float> heads) {
-  const auto head_dim = static_cast<size_t>(config.head_dim);
-  const auto half = static_cast<size_t>(config.rotary_dim / 2);
+void rotate(const RopeTable& rope, int32_t position, size_t head_dim, std::span<float> heads) {
+  const size_t half = rope.freqs.size();
   for (size_t i = 0; i < half; ++i) {
-    const auto [cosine, sine] = rope_angle(config, position, static_cast<int32_t>(i));
+    const auto [cosine, sine] = rope_angle(rope, position, static_cast<int32_t>(i));
     for (size_t head = 0; head < heads.size(); head += head_dim) {
       const float first = heads[head + i];
       const float second = heads[head + i + half];
@@ -54,18 +53,23 @@ void rotate(const ModelConfig& config, int32_t position, std::span<float> heads)
   }
 }
 
-void attend(std::span<const float> query, const float* keys, const float* values, int64_t stride,
-            std::span<const int64_t> slots, std::span<float> out) {
+void soft_cap(float cap, std::span<float> x) {
+  if (cap == 0) return;
+  for (float& value : x) value = cap * std::tanh(value / cap);
+}
+
+void attend(std::span<const float> query, const Scores& how, const float* keys, const float* values,
+            int64_t stride, std::span<const int64_t> slots, std::span<float> out) {
   std::fill(out.begin(), out.end(), 0.0f);
   if (slots.empty()) return;
-  const float scale = 1.0f / std::sqrt(static_cast<float>(query.size()));
   std::vector<float> scores(slots.size());
   for (size_t j = 0; j < slots.size(); ++j) {
     const float* key = keys + slots[j] * stride;
     float dot = 0;
     for (size_t i = 0; i < query.size(); ++i) dot += query[i] * key[i];
-    scores[j] = dot * scale;
+    scores[j] = dot * how.scale;
   }
+  soft_cap(how.cap, scores);
   const float top = *std::max_element(scores.begin(), scores.end());
   float sum = 0;
   for (float& score : scores) {
@@ -79,8 +83,16 @@ void attend(std::span<const float> query, const float* keys, const float* values
   for (float& value : out) value /= sum;
 }
 
-void gated_silu(std::span<const float> gate, std::span<const float> up, std::span<float> out) {
-  for (size_t i = 0; i < out.size(); ++i) out[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
+void gate(Activation activation, std::span<const float> gates, std::span<const float> up,
+          std::span<float> out) {
+  constexpr float kRootTwoByPi = 0.797884561f;
+  for (size_t i = 0; i < out.size(); ++i) {
+    const float x = gates[i];
+    const float active = activation == Activation::silu
+                             ? x / (1.0f + std::exp(-x))
+                             : 0.5f * x * (1.0f + std::tanh(kRootTwoByPi * (x + 0.044715f * x * x * x)));
+    out[i] = active * up[i];
+  }
 }
 
 }  // namespace sheaf::reference

@@ -12,11 +12,10 @@ namespace sheaf {
 
 /// Cosine and sine of rotary pair `i` at `position`. The angle is an fp32 product, as the models were trained
 /// and as Hugging Face computes it; far into a context a more exact angle would be a different one.
-inline std::pair<float, float> rope_angle(const ModelConfig& config, int32_t position, int32_t i) {
-  const float angle = static_cast<float>(position) * config.rope_freqs[static_cast<size_t>(i)];
+inline std::pair<float, float> rope_angle(const RopeTable& rope, int32_t position, int32_t i) {
+  const float angle = static_cast<float>(position) * rope.freqs[static_cast<size_t>(i)];
   const auto exact = static_cast<double>(angle);
-  return {static_cast<float>(std::cos(exact)) * config.rope_scale,
-          static_cast<float>(std::sin(exact)) * config.rope_scale};
+  return {static_cast<float>(std::cos(exact)) * rope.scale, static_cast<float>(std::sin(exact)) * rope.scale};
 }
 
 }  // namespace sheaf
@@ -38,15 +37,25 @@ void apply(const Linear& linear, std::span<const float> x, std::span<float> y);
 /// out = x / sqrt(mean(x²) + eps) * weight; out may be x.
 void rms_norm(std::span<const float> x, std::span<const float> weight, float eps, std::span<float> out);
 
-/// Rotates the first rotary_dim dimensions of every head in `heads` by the row's position.
-void rotate(const ModelConfig& config, int32_t position, std::span<float> heads);
+/// Rotates the leading dimensions of every head of `head_dim` in `heads` by the row's position.
+void rotate(const RopeTable& rope, int32_t position, size_t head_dim, std::span<float> heads);
+
+/// x = cap · tanh(x / cap); a cap of 0 leaves x as it is.
+void soft_cap(float cap, std::span<float> x);
+
+/// How queries and keys become scores.
+struct Scores {
+  float scale;  ///< on query · key
+  float cap;    ///< of soft_cap()
+};
 
 /// One query head over the keys and values in `slots`, in that order; zeros where there are none.
 /// Key j starts at keys[slots[j] * stride], value j at values[slots[j] * stride].
-void attend(std::span<const float> query, const float* keys, const float* values, int64_t stride,
-            std::span<const int64_t> slots, std::span<float> out);
+void attend(std::span<const float> query, const Scores& how, const float* keys, const float* values,
+            int64_t stride, std::span<const int64_t> slots, std::span<float> out);
 
-/// out = silu(gate) * up.
-void gated_silu(std::span<const float> gate, std::span<const float> up, std::span<float> out);
+/// out = activation(gate) * up.
+void gate(Activation activation, std::span<const float> gates, std::span<const float> up,
+          std::span<float> out);
 
 }  // namespace sheaf::reference

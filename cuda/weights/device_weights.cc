@@ -296,8 +296,9 @@ DeviceWeights upload_weights(const Model& model, WeightKind kind) {
     weights.embedding = upload.stack({&model.embedding});
   for (const LayerWeights& layer : model.layers) {
     DeviceLayer device;
-    device.attention_norm = upload.vector(layer.attention_norm);
-    device.mlp_norm = upload.vector(layer.mlp_norm);
+    const bool post = model.config.norms.post_attention;
+    device.attention_norm = upload.vector(post ? layer.post_attention_norm : layer.pre_attention_norm);
+    device.mlp_norm = upload.vector(post ? layer.post_mlp_norm : layer.pre_mlp_norm);
     device.q_norm = upload.vector(layer.q_norm);
     device.k_norm = upload.vector(layer.k_norm);
     device.qkv_bias = upload.joined_bias(layer);
@@ -309,7 +310,7 @@ DeviceWeights upload_weights(const Model& model, WeightKind kind) {
   }
   weights.final_norm = upload.vector(model.final_norm);
   if (!model.config.tied_output) weights.output = upload.stack({&model.output});
-  weights.rope_freqs = upload_vector(model.config.rope_freqs);
+  weights.rope_freqs = upload_vector(model.config.ropes.front().freqs);
   upload.run();
   interleave_gate_up(model, weights);
   if (kind.packed && kind.fp8)
@@ -358,7 +359,7 @@ DeviceWeights random_weights(const ModelConfig& config, WeightKind kind, uint64_
     weights.packed_embedding = part(config.vocab, config.hidden, {});
   else
     weights.embedding = values(config.vocab, config.hidden);
-  for (int32_t i = 0; i < config.layers; ++i) {
+  for (int32_t i = 0; i < config.layer_count(); ++i) {
     DeviceLayer layer;
     layer.attention_norm = ones(config.hidden);
     layer.mlp_norm = ones(config.hidden);
@@ -366,7 +367,7 @@ DeviceWeights random_weights(const ModelConfig& config, WeightKind kind, uint64_
       layer.q_norm = ones(config.qk_norm == QkNorm::per_head ? config.head_dim : q_size);
       layer.k_norm = ones(config.qk_norm == QkNorm::per_head ? config.head_dim : kv_size);
     }
-    if (config.family == "qwen2") layer.qkv_bias = ones(q_size + 2 * kv_size);
+    if (config.biases.q || config.biases.k || config.biases.v) layer.qkv_bias = ones(q_size + 2 * kv_size);
     layer.qkv = matrix(q_size + 2 * kv_size, config.hidden);
     layer.o = matrix(config.hidden, q_size);
     layer.gate_up = matrix(int64_t{2} * config.ffn, config.hidden);
@@ -375,7 +376,7 @@ DeviceWeights random_weights(const ModelConfig& config, WeightKind kind, uint64_
   }
   weights.final_norm = ones(config.hidden);
   if (!config.tied_output) weights.output = values(config.vocab, config.hidden);
-  weights.rope_freqs = upload_vector(config.rope_freqs);
+  weights.rope_freqs = upload_vector(config.ropes.front().freqs);
   check(cudaDeviceSynchronize(), "making random weights");
   return weights;
 }

@@ -32,10 +32,11 @@ struct DeviceMatrix {
 };
 
 struct DeviceLayer {
-  DeviceMemory<float> attention_norm;  ///< [hidden]
-  DeviceMemory<float> mlp_norm;        ///< [hidden]
-  DeviceMemory<float> q_norm;          ///< [head_dim] or [heads × head_dim]; empty where the family has none
-  DeviceMemory<float> k_norm;          ///< [head_dim] or [kv_heads × head_dim], likewise
+  DeviceMemory<float>
+      attention_norm;            ///< [hidden]; before attention, or after it, as ModelConfig::norms says
+  DeviceMemory<float> mlp_norm;  ///< [hidden]; likewise
+  DeviceMemory<float> q_norm;    ///< [head_dim] or [heads × head_dim]; empty where the family has none
+  DeviceMemory<float> k_norm;    ///< [head_dim] or [kv_heads × head_dim], likewise
   DeviceMemory<float> qkv_bias;  ///< [(heads + 2 kv_heads) × head_dim]; empty where the family has none
   DeviceMatrix qkv;              ///< [(heads + 2 kv_heads) × head_dim, hidden]
   DeviceMatrix o;                ///< [hidden, heads × head_dim]

@@ -38,6 +38,7 @@ class JsonFields {
 
   const std::string& source() const { return source_; }
   bool has(const char* key) const { return find(key) != nullptr; }
+  bool says_null(const char* key) const { return object_.contains(key) && !has(key); }
   /// Null where missing.
   const nlohmann::json* find(const char* key) const;
 

@@ -71,7 +71,9 @@ AskedEstimate::AskedEstimate(const EstimateAsked& given)
       within(asked.within.empty() ? 0 : parse_duration(asked.within)),
       inputs(asked),
       list(read_hardware(asked.hardware_file.empty() ? find_hardware_file() : asked.hardware_file,
-                         inputs.job().model, attended_keys(inputs.job().engine, inputs.config()))),
+                         inputs.job().model,
+                         attended_precision(inputs.config(), inputs.job().engine.kv_dtype,
+                                            inputs.job().engine.reproducible))),
       base(base_case(asked, inputs)),
       axes(asked.sweep) {
   if (!base.cost.hardware.empty()) list.find(base.cost.hardware, "cost.hardware");

@@ -36,6 +36,7 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
         "estimate: give a job file, or --model (such as qwen3-8b) with --document-tokens (and --questions, "
         "--records) or with --workload");
   model_ = describe_for_estimate(model_name_);
+  if (job_.model.context > 0) use_context(model_.config, job_.model.context, "model.context");
   if (!job_.task.schema.empty()) schema_ = read_schema(job_);
   turns_ = read_examples(job_, schema_, model_.config.context, notes_);
   free_spans(schema_);

@@ -316,12 +316,6 @@ DeviceProfile read_profile(const std::string& path) {
   return Reader(path).read();
 }
 
-KvPrecision attended_keys(const Job::Engine& engine, const ModelConfig& config) {
-  const bool expanded = engine.reproducible || config.family == "qwen2" || config.head_dim <= 32 ||
-                        config.head_dim > 128 || config.head_dim % 8 != 0;
-  return expanded ? KvPrecision::automatic : engine.kv_dtype;
-}
-
 HardwareList read_hardware(const std::string& path, const Job::ModelPart& model, KvPrecision keys) {
   HardwareList list;
   list.path = path;

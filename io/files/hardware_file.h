@@ -14,13 +14,9 @@ std::string profile_text(const DeviceProfile& profile);
 /// Reads what profile_text wrote; refuses anything else, naming the place.
 DeviceProfile read_profile(const std::string& path);
 
-/// What attention multiplies on a Hopper GPU: keys in FP8, but not in order, not those with a bias (Qwen 2),
-/// and not in very small or large heads, which are expanded first.
-KvPrecision attended_keys(const Job::Engine& engine, const ModelConfig& config);
-
 /// Reads configs/hardware.yaml or a file like it, and the profiles that it names, beside it. A device has
 /// its profile in what the job's model is computed in there, where there is one, else its first. `keys`:
-/// see attended_keys().
+/// see attended_precision().
 HardwareList read_hardware(const std::string& path, const Job::ModelPart& model = {},
                            KvPrecision keys = KvPrecision::automatic);
 

@@ -125,6 +125,9 @@ void add_model_keys(Keys& keys) {
   model.add<&Model::weights>(
       "weights", kAny, nothing,
       "How weights lie in a GPU's memory: packed as in their file, or expanded; the answers are the same");
+  model.add<&Model::context>(
+      "context", whole(0, 1 << 28), answers,
+      "The most positions of a prompt; 0: the model's own, of long-rope models the original context");
   model.add<&Model::chat>(
       "chat",
       {.words = chat_names,

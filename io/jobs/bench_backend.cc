@@ -19,7 +19,7 @@ constexpr uint32_t kSeed = 7;
 
 FileConfig random_shape(const BenchModel& wanted) {
   FileConfig shape = read_model_config(wanted.shape, "--shape");
-  if (wanted.layers > 0) shape.config.layers = wanted.layers;
+  if (wanted.layers > 0) shape.config.layers.resize(static_cast<size_t>(wanted.layers));
   return shape;
 }
 
@@ -47,7 +47,7 @@ Model random_cpu_model(const BenchModel& wanted) {
   const FileConfig shape = random_shape(wanted);
   if (const std::string trouble = random_weights(shape.config, false).trouble; !trouble.empty())
     throw OutOfMemory(fmt::format("{}: {}; use a smaller shape", wanted.shape, trouble), Fault::input);
-  return make_random_model(shape.config, kSeed, shape.family && shape.family->qkv_bias);
+  return make_random_model(shape.config, kSeed);
 }
 
 }  // namespace
@@ -84,6 +84,7 @@ BenchBackend::BenchBackend(const BenchModel& wanted) {
   if (device_ >= 0) {
     const CudaOptions options{device_, wanted.dtype == Precision::fp8, wanted.fp8_keys, wanted.weights,
                               wanted.reproducible};
+    stay_within_windows(model_.config);
     backend_ = wanted.path.empty() ? make_random_cuda_backend(random_shape(wanted).config, options, kSeed)
                                    : make_cuda_backend(model_, options);
     return;

@@ -171,16 +171,15 @@ DeviceProfile profile_device(const BenchModel& like, std::vector<std::string> sh
   const ProbeList list = cpu ? probes_for_cpu() : probes_for_gpu();
   for (const std::string& shape : shapes) {
     const ModelConfig config = shape_by_name(shape);
-    Job::Engine engine;
-    if (like.fp8_keys) engine.kv_dtype = KvPrecision::fp8;
-    if (attended_keys(engine, config) != engine.kv_dtype)
+    const KvPrecision keys = like.fp8_keys ? KvPrecision::fp8 : KvPrecision::automatic;
+    if (attended_precision(config, keys, false) != keys)
       refuse("--kv-fp8: attention expands the keys of {}; name other --shapes", shape);
     BenchModel model = like;
     model.shape = shape;
     std::unique_ptr<StepTimer> timer;
     try {
       if (cpu)
-        timer = std::make_unique<StagesByDifference>(model, config.layers);
+        timer = std::make_unique<StagesByDifference>(model, config.layer_count());
       else
         timer = std::make_unique<ProbeTimer>(model, 0);
     } catch (const OutOfMemory& error) {

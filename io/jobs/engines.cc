@@ -45,7 +45,8 @@ Engines::Engines(OpenedJob& opened, const Use& use, const Replace& replace) {
     const bool fp8 = opened.job().model.dtype == Precision::fp8;
     if (use.predict)
       one.device = find_device_model(one.backend->device(), fp8 ? Precision::fp8 : Precision::bf16,
-                                     attended_keys(opened.job().engine, one.backend->config()));
+                                     attended_precision(one.backend->config(), opened.job().engine.kv_dtype,
+                                                        opened.job().engine.reproducible));
     EngineOptions options = opened.engine_options(*one.backend, i);
     // Devices of another kind compute other bits.
     if (store_ && one.backend->kv_kind() == backend(0).kv_kind()) options.store = &*store_;
@@ -86,8 +87,10 @@ void Engines::open_store(OpenedJob& opened, bool filled) {
   options.patient = filled;
   store_.emplace(KvFolder::open(job.engine.kv_store.path, "engine.kv_store: "),
                  model_fingerprint(job.model).dump(), model_name(job.model),
-                 first.kv_kind() + (options.form == KvForm::rounded ? ", kept in 8 bits" : ""), options,
-                 [&first](int64_t bytes) { return first.host_memory(bytes); });
+                 first.kv_kind() + (options.form == KvForm::rounded ? ", kept in 8 bits" : "") +
+                     // It may have chosen other rotary tables.
+                     (job.model.context > 0 ? fmt::format(", a context of {}", job.model.context) : ""),
+                 options, [&first](int64_t bytes) { return first.host_memory(bytes); });
 }
 
 std::vector<Engine*> Engines::pointers() {

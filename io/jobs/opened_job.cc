@@ -131,6 +131,11 @@ OpenedJob::OpenedJob(Job job) : job_(std::move(job)) {
   if (!on_gpu() && job_.engine.kv_dtype == KvPrecision::fp8)
     refuse("engine.kv_dtype: fp8 works only on a GPU; leave it out");
   if (!chosen.notice.empty()) notices_.insert(notices_.begin(), chosen.notice);
+  if (on_gpu() && stay_within_windows(model_.config))
+    notices_.push_back(fmt::format(
+        "{}: on a GPU prompts may have {} positions, the model's sliding window; the CPU takes longer ones "
+        "(--device cpu)",
+        job_.model.path, model_.config.context));
   if (!on_gpu() && job_.engine.kernels == CpuKernels::reference && in_whole_numbers(job_.model.on_cpu()))
     refuse("engine.kernels: reference computes in fp32, not in {}; leave one of the two out",
            word_of(job_.model.on_cpu()));
@@ -144,6 +149,8 @@ void OpenedJob::open_files() {
         notices_.push_back(std::move(notice));
   }
   model_ = load_model(job_.model.path, job_.model.adapter);
+  if (!model_.notice.empty()) notices_.push_back(model_.notice);
+  if (job_.model.context > 0) use_context(model_.config, job_.model.context, "model.context");
   LoadedTokenizer loaded = load_tokenizer(job_.model.path);
   tokenizer_ = std::move(loaded.tokenizer);
   if (tokenizer_->vocab_size() > model_.config.vocab)
@@ -215,6 +222,7 @@ void OpenedJob::open_draft() {
   std::unique_ptr<Tokenizer> tokenizer;
   try {
     draft_ = load_model(path, "");
+    if (on_gpu()) stay_within_windows(draft_.config);
     tokenizer = std::move(load_tokenizer(path).tokenizer);
   } catch (const Error& error) {
     throw Error(error.fault(), fmt::format("method.speculate.draft: {}", error.what()));
@@ -290,7 +298,7 @@ PlanLimits OpenedJob::limits(std::vector<Engine*> engines) const {
           [engines = std::move(engines)](const Stack& stack) {
             return std::ranges::all_of(engines, [&](const Engine* each) { return each->fits(stack); });
           },
-          job_.input.too_long};
+          job_.input.too_long, model_.config.long_context};
 }
 
 }  // namespace sheaf

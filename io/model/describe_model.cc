@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -31,14 +32,24 @@ ordered_json count_tensors(const Model& model, int64_t& parameters) {
   add(model.embedding);
   add(model.final_norm);
   if (!model.config.tied_output) add(model.output);
-  for (const LayerWeights& layer : model.layers)
-    for (const Matrix* matrix :
-         {&layer.attention_norm, &layer.q, &layer.k, &layer.v, &layer.q_bias, &layer.k_bias, &layer.v_bias,
-          &layer.q_norm, &layer.k_norm, &layer.o, &layer.mlp_norm, &layer.gate, &layer.up, &layer.down})
-      add(*matrix);
+  add(model.output_bias);
+  for (const LayerWeights& layer : model.layers) {
+    for (const Matrix* matrix : layer.linears()) add(*matrix);
+    for (const Matrix* vector : layer.vectors()) add(*vector);
+  }
   ordered_json list = ordered_json::array();
   for (const auto& [type, count] : types)
     list.push_back({{"type", type}, {"tensors", count.tensors}, {"bytes", count.bytes}});
+  return list;
+}
+
+/// Sliding windows and how many layers have each.
+ordered_json count_windows(const ModelConfig& config) {
+  std::map<int32_t, int64_t> layers;
+  for (const LayerConfig& layer : config.layers)
+    if (layer.window > 0) ++layers[layer.window];
+  ordered_json list = ordered_json::array();
+  for (const auto& [window, count] : layers) list.push_back({{"window", window}, {"layers", count}});
   return list;
 }
 
@@ -57,7 +68,7 @@ ordered_json describe_model(const std::string& path) {
   const ordered_json tensor_types = count_tensors(model, parameters);
   return {
       {"family", config.family},
-      {"layers", config.layers},
+      {"layers", config.layer_count()},
       {"hidden", config.hidden},
       {"ffn", config.ffn},
       {"heads", config.heads},
@@ -66,13 +77,20 @@ ordered_json describe_model(const std::string& path) {
       {"rotary_dim", config.rotary_dim},
       {"vocab", config.vocab},
       {"context", config.context},
+      {"long_context", std::max(config.context, config.long_context)},
+      {"windows", count_windows(config)},
       {"qk_norm", kQkNormNames[static_cast<size_t>(config.qk_norm)]},
-      {"post_norm", config.post_norm},
+      {"norms",
+       {{"pre_attention", config.norms.pre_attention},
+        {"post_attention", config.norms.post_attention},
+        {"pre_mlp", config.norms.pre_mlp},
+        {"post_mlp", config.norms.post_mlp}}},
       {"tied_output", config.tied_output},
       {"parameters", parameters},
       {"tensor_types", tensor_types},
       {"kv_bytes_per_token", config.kv_floats_per_token() * int64_t{sizeof(float)}},
       {"fp32_bytes", parameters * int64_t{sizeof(float)}},
+      {"notice", model.notice},
   };
 }
 

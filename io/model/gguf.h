@@ -32,6 +32,7 @@ class GgufFile {
   uint32_t version() const { return version_; }
 
   bool has(std::string_view key) const { return values_.find(key) != values_.end(); }
+  bool is_array(std::string_view key) const { return has(key) && value(key).kind == Kind::array; }
   const std::map<std::string, Value, std::less<>>& values() const { return values_; }
 
   // Each getter refuses a missing key and a value of another kind, naming both kinds; the second form gives

@@ -1,37 +1,33 @@
 #include <algorithm>
+#include <utility>
 
-#include "io/model/config_fields.h"
+#include "io/model/family.h"
+#include "io/model/model_config.h"
 
 namespace sheaf {
 namespace {
 
-/// The keys of one architecture: "llama.block_count".
-class ArchFields {
- public:
-  ArchFields(const GgufFile& gguf, std::string_view arch) : gguf_(gguf), prefix_(std::string(arch) + ".") {}
-
-  std::string key(const char* name) const { return prefix_ + name; }
-  const std::string& source() const { return gguf_.path(); }
-  std::string named(const char* name) const { return "metadata " + key(name); }
-  bool has(const char* name) const { return gguf_.has(key(name)); }
-  int64_t integer(const char* name) const { return static_cast<int64_t>(gguf_.uint(key(name))); }
-  double number(const char* name) const { return gguf_.number(key(name)); }
-  void refuse_unless(const char* name, double neutral) const {
-    if (has(name) && number(name) != neutral)
-      refuse("{}: {} is {}, which is not supported", source(), named(name), number(name));
+void refuse_unsupported(const GgufFields& fields, const Family& family) {
+  const auto reads = [&](std::string_view key) {
+    return std::ranges::any_of(family.gguf_keys,
+                               [&](const char* own) { return own != nullptr && own == key; });
+  };
+  struct Neutral {
+    const char* key;
+    double value;
+  };
+  for (const auto& [key, value] : {Neutral{"expert_count", 0},
+                                   {"attn_logit_softcapping", 0},
+                                   {"final_logit_softcapping", 0},
+                                   {"attention.clamp_kqv", 0},
+                                   {"attention.max_alibi_bias", 0},
+                                   {"attention.scale", 0},
+                                   {"logit_scale", 1},
+                                   {"embedding_scale", 1},
+                                   {"residual_scale", 1}}) {
+    if (fields.has(key) && fields.number(key) != value && !reads(key))
+      refuse("{}: {} is {}, which is not supported", fields.source(), fields.named(key), fields.number(key));
   }
-
- private:
-  const GgufFile& gguf_;
-  std::string prefix_;
-};
-
-void refuse_unsupported(const ArchFields& fields) {
-  for (const char* name : {"expert_count", "attn_logit_softcapping", "final_logit_softcapping",
-                           "attention.clamp_kqv", "attention.max_alibi_bias", "attention.scale"}) {
-    fields.refuse_unless(name, 0);
-  }
-  for (const char* name : {"logit_scale", "embedding_scale", "residual_scale"}) fields.refuse_unless(name, 1);
   for (const char* name :
        {"rope.scaling.yarn_ext_factor", "rope.scaling.yarn_attn_factor", "rope.scaling.yarn_log_multiplier",
         "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow"}) {
@@ -56,7 +52,8 @@ std::vector<float> divisors(const GgufFile& gguf, const char* name, int32_t pair
   return values;
 }
 
-RopeTable read_rope(const GgufFile& gguf, const ArchFields& fields, ModelConfig& config) {
+RopeTable read_table(const GgufFields& fields, ModelConfig& config) {
+  const GgufFile& gguf = fields.gguf();
   const int32_t dim = config.rotary_dim;
   const double base = positive(fields, "rope.freq_base", 10000);
   if (!(base > 1))
@@ -66,12 +63,18 @@ RopeTable read_rope(const GgufFile& gguf, const ArchFields& fields, ModelConfig&
   const double original = positive(fields, "rope.scaling.original_context_length", config.context);
   const double attention_factor = positive(fields, "rope.scaling.attn_factor", 1);
 
-  divisors(gguf, "rope_factors_long.weight", dim / 2);  // not used, but to be sound as well
+  const auto longer = divisors(gguf, "rope_factors_long.weight", dim / 2);
   if (const auto shorter = divisors(gguf, "rope_factors_short.weight", dim / 2); !shorter.empty()) {
     RopeTable table = divided_rope(base, dim, shorter);
     table.scale = static_cast<float>(attention_factor);
-    // The long factors belong to prompts past the original context, which the context excludes.
-    if (original < config.context) config.context = static_cast<int32_t>(original);
+    // The short factors hold up to the original context, the long ones for all positions of longer prompts.
+    if (original < config.context) {
+      const int32_t whole = std::exchange(config.context, static_cast<int32_t>(original));
+      if (longer.empty()) return table;
+      config.long_context = whole;
+      config.long_ropes = {divided_rope(base, dim, longer)};
+      config.long_ropes[0].scale = table.scale;
+    }
     return table;
   }
   const auto per_pair = divisors(gguf, "rope_freqs.weight", dim / 2);
@@ -93,22 +96,19 @@ RopeTable read_rope(const GgufFile& gguf, const ArchFields& fields, ModelConfig&
   return table;
 }
 
-}  // namespace
-
-FileConfig read_gguf_config(const GgufFile& gguf) {
-  const std::string_view arch = gguf.string("general.architecture");
-  const Family* family = find_family(arch, &FamilyNames::gguf);
-  if (family == nullptr) {
-    refuse("{}: architecture {} is not supported (supported: {})", gguf.path(), shown(arch),
-           family_names(&FamilyNames::gguf));
-  }
-  if (gguf.uint("split.count", 1) > 1) {
-    refuse("{}: this is one of {} parts; merge them into one file first (llama-gguf-split --merge)",
-           gguf.path(), gguf.uint("split.count"));
-  }
-  const ArchFields fields(gguf, arch);
-  refuse_unsupported(fields);
-  ModelConfig config = read_sizes(fields, *family, &SizeKey::gguf);
+ModelConfig read_sizes(const GgufFields& fields) {
+  const GgufFile& gguf = fields.gguf();
+  ModelConfig config;
+  const int32_t layers = count(fields, "block_count");
+  if (layers > kMostLayers)
+    refuse("{}: {} is {}, at most {} are supported", gguf.path(), fields.named("block_count"), layers,
+           kMostLayers);
+  config.layers.resize(static_cast<size_t>(layers));
+  config.hidden = count(fields, "embedding_length");
+  config.ffn = count(fields, "feed_forward_length");
+  config.heads = count(fields, "attention.head_count");
+  config.kv_heads = count(fields, "attention.head_count_kv", config.heads);
+  config.context = count(fields, "context_length");
   config.head_dim = count(fields, "attention.key_length", std::max(config.hidden / config.heads, 1));
   const int32_t value_dim = count(fields, "attention.value_length", config.head_dim);
   if (value_dim != config.head_dim)
@@ -126,16 +126,69 @@ FileConfig read_gguf_config(const GgufFile& gguf) {
     refuse("{}: tensor token_embd.weight must be a matrix of a plausible size", gguf.path());
   }
   config.vocab = static_cast<int32_t>(embedding->shape[0]);
-  config.rotary_dim = count(fields, "rope.dimension_count", config.head_dim);
+  return config;
+}
+
+}  // namespace
+
+void read_gguf_rope(const GgufFields& file, ModelConfig& config, bool partial) {
+  config.rotary_dim = count(file, "rope.dimension_count", config.head_dim);
   if (config.rotary_dim > config.head_dim || config.rotary_dim % 2 != 0 ||
-      (family->paired_gguf && config.rotary_dim != config.head_dim)) {
-    refuse("{}: {} of {} dimensions are rotary, which is not supported for {}", gguf.path(),
-           config.rotary_dim, config.head_dim, arch);
+      (!partial && config.rotary_dim != config.head_dim)) {
+    refuse("{}: {} of {} dimensions are rotary, which is not supported for {}", file.source(),
+           config.rotary_dim, config.head_dim, config.family);
   }
-  set_rope(read_rope(gguf, fields, config), config);
-  const uint64_t window = gguf.uint(fields.key("attention.sliding_window"), 0);
-  if (window > 0 && window < static_cast<uint64_t>(config.context))
-    config.context = static_cast<int32_t>(window);
+  config.ropes = {read_table(file, config)};
+}
+
+std::vector<bool> sliding_gguf_layers(const GgufFields& file, const ModelConfig& config, uint64_t period) {
+  const char* pattern = "attention.sliding_window_pattern";
+  std::vector<bool> sliding(config.layers.size());
+  if (file.gguf().is_array(file.key(pattern))) {
+    const std::vector<int64_t> listed = file.gguf().ints(file.key(pattern));
+    if (listed.size() != sliding.size())
+      refuse("{}: {} has {} entries; there must be one for each of the {} layers", file.source(),
+             file.named(pattern), listed.size(), sliding.size());
+    for (size_t i = 0; i < sliding.size(); ++i) sliding[i] = listed[i] != 0;
+    return sliding;
+  }
+  period = file.gguf().uint(file.key(pattern), period);
+  for (size_t i = 0; i < sliding.size(); ++i) sliding[i] = period == 0 || (i + 1) % period != 0;
+  return sliding;
+}
+
+void read_gguf_local_rope(const GgufFields& file, ModelConfig& config, uint64_t period, double base) {
+  config.ropes.push_back(plain_rope(positive(file, "rope.freq_base_swa", base), config.rotary_dim));
+  const std::vector<bool> sliding = sliding_gguf_layers(file, config, period);
+  for (size_t i = 0; i < sliding.size(); ++i)
+    if (sliding[i]) config.layers[i].rope = 1;
+}
+
+void read_gguf_windows(const GgufFields& file, ModelConfig& config, uint64_t period) {
+  const uint64_t window = file.gguf().uint(file.key("attention.sliding_window"), 0);
+  if (window == 0 || std::cmp_greater_equal(window, std::max(config.context, config.long_context))) return;
+  const std::vector<bool> sliding = sliding_gguf_layers(file, config, period);
+  for (size_t i = 0; i < sliding.size(); ++i)
+    if (sliding[i]) config.layers[i].window = static_cast<int32_t>(window);
+}
+
+FileConfig read_gguf_config(const GgufFile& gguf) {
+  const std::string_view arch = gguf.string("general.architecture");
+  const Family* family = find_family(arch, &Family::gguf);
+  if (family == nullptr) {
+    refuse("{}: architecture {} is not supported (supported: {})", gguf.path(), shown(arch),
+           family_names(&Family::gguf));
+  }
+  if (gguf.uint("split.count", 1) > 1) {
+    refuse("{}: this is one of {} parts; merge them into one file first (llama-gguf-split --merge)",
+           gguf.path(), gguf.uint("split.count"));
+  }
+  const GgufFields fields(gguf, arch);
+  refuse_unsupported(fields, *family);
+  ModelConfig config = read_sizes(fields);
+  config.family = family->name;
+  family->describe(config);
+  family->read_gguf(fields, config);
   check_config(config, gguf.path());
   return {config, family};
 }

@@ -1,44 +1,46 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "io/base/json_file.h"
-#include "io/model/config_fields.h"
+#include "io/model/family.h"
+#include "io/model/model_config.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::json;
 
-/// The fields of a config.json, or of a section of it.
-struct HfFields : JsonFields {
-  using JsonFields::JsonFields;
-  static std::string named(const char* key) { return fmt::format("\"{}\"", key); }
-};
-
 const Family& family_of(const HfFields& fields) {
   const std::string type = fields.text("model_type");
-  const Family* family = find_family(type, &FamilyNames::config);
+  const Family* family = find_family(type, &Family::name);
   if (family == nullptr)
     refuse("{}: model type {} is not supported (supported: {})", fields.source(), shown(type),
-           family_names(&FamilyNames::config));
+           family_names(&Family::name));
   if (const json* architectures = fields.find("architectures")) {
     if (!architectures->is_array() ||
-        std::ranges::find(*architectures, json(family->names.architecture)) == architectures->end()) {
+        std::ranges::find(*architectures, json(family->architecture)) == architectures->end()) {
       refuse("{}: \"architectures\" is {}, {} is needed", fields.source(), shown_json(*architectures),
-             family->names.architecture);
+             family->architecture);
     }
   }
   return *family;
 }
 
-/// Fields that change what the model computes in ways sheaf does not know; the neutral value passes.
-void refuse_unsupported(const HfFields& fields) {
+bool reads(const Family& family, std::string_view key) {
+  return std::ranges::any_of(family.hf_keys, [&](const char* own) { return own != nullptr && own == key; });
+}
+
+/// Fields that change what the model computes in ways that its family does not know; the neutral value
+/// passes.
+void refuse_unsupported(const HfFields& fields, const Family& family) {
   struct Neutral {
     const char* key;
     json value;
   };
-  static const std::array<Neutral, 16> neutral{{
+  static const std::array<Neutral, 17> neutral{{
+      {"use_bidirectional_attention", false},
       {"attention_bias", false},
       {"mlp_bias", false},
       {"is_encoder_decoder", false},
@@ -54,34 +56,34 @@ void refuse_unsupported(const HfFields& fields) {
       {"logits_scaling", 1},
       {"embedding_multiplier", 1},
       {"residual_multiplier", 1},
-      {"text_config", nullptr},
+      {"text_config", nullptr},  // of a wrapped model it was taken already
   }};
   for (const auto& [key, value] : neutral) {
     const json* found = fields.find(key);
-    if (found != nullptr && *found != value)
+    if (found != nullptr && *found != value && !reads(family, key))
       refuse("{}: \"{}\": {} is not supported", fields.source(), key, shown_json(*found));
   }
+  if (reads(family, "hidden_act")) return;
   const std::string activation = fields.text("hidden_act", "silu");
   if (activation != "silu" && activation != "swish") {
     refuse("{}: activation {} is not supported (supported: silu)", fields.source(), shown(activation));
   }
 }
 
-/// A sliding window is not modelled: within one window it is plain attention, so it caps the context.
-void apply_window(const HfFields& fields, const Family& family, const json& object, ModelConfig& config) {
-  if (const json* types = fields.find("layer_types")) {
-    if (!types->is_array()) refuse("{}: \"layer_types\" is not a list", fields.source());
-    for (const json& type : *types) {
-      if (type != "full_attention" && type != "sliding_attention") {
-        refuse("{}: attention type {} is not supported", fields.source(), shown_json(type));
-      }
+void check_layer_types(const HfFields& fields, size_t layers) {
+  const json* types = fields.find("layer_types");
+  if (types == nullptr) return;
+  if (!types->is_array() || types->size() != layers)
+    refuse("{}: \"layer_types\" must be a list with one word for each of the {} layers", fields.source(),
+           layers);
+  for (const json& type : *types) {
+    if (type != "full_attention" && type != "sliding_attention") {
+      refuse(
+          "{}: \"layer_types\": attention type {} is not supported (supported: full_attention, "
+          "sliding_attention)",
+          fields.source(), shown_json(type));
     }
   }
-  const bool switchable = config.family == "qwen2" || config.family == "qwen3";
-  if (switchable && !fields.boolean("use_sliding_window", false)) return;
-  const int32_t fallback = object.contains("sliding_window") ? 0 : family.default_window;
-  const int32_t window = count(fields, "sliding_window", fallback);
-  if (window > 0) config.context = std::min(config.context, window);
 }
 
 std::vector<float> factors(const HfFields& rope, const char* key, int32_t pairs) {
@@ -104,32 +106,40 @@ std::vector<float> factors(const HfFields& rope, const char* key, int32_t pairs)
 /// rope_theta, rope_scaling and partial_rotary_factor.
 class RopeSection {
  public:
-  RopeSection(const HfFields& fields, ModelConfig& config)
+  /// `layer_type`: the section of these layers, where there is one for each type.
+  RopeSection(const HfFields& fields, const HfRopeRules& rules, ModelConfig& config,
+              const char* layer_type = nullptr)
       : fields_(fields),
+        rules_(rules),
         config_(config),
-        object_(section(fields)),
+        object_(section(fields, layer_type)),
         rope_(object_, fields.source() + ": rope") {}
 
-  void read() {
+  RopeTable read() {
     check_keys();
-    base_ = rope_.number("rope_theta", fields_.number("rope_theta", 10000));
+    base_ = rope_.number("rope_theta", fields_.number("rope_theta", rules_.base));
     if (!(base_ > 1)) refuse("{}: \"rope_theta\" is {}; it must be above 1", fields_.source(), base_);
-    const double part = rope_.number("partial_rotary_factor", fields_.number("partial_rotary_factor", 1));
+    const double part =
+        rope_.number("partial_rotary_factor", fields_.number("partial_rotary_factor", rules_.part));
     if (!(part > 0 && part <= 1)) refuse("{}: \"partial_rotary_factor\" is {}", fields_.source(), part);
-    if (part != 1 && config_.family != "phi3")
+    if (part != 1 && !rules_.partial)
       refuse("{}: \"partial_rotary_factor\": {} is not supported for {}", fields_.source(), part,
              config_.family);
     config_.rotary_dim = static_cast<int32_t>(config_.head_dim * part);
-    set_rope(make_table(), config_);
+    return make_table();
   }
 
  private:
-  static json section(const HfFields& fields) {
+  static json section(const HfFields& fields, const char* layer_type) {
     for (const char* key : {"rope_scaling", "rope_parameters"}) {
       const json* found = fields.find(key);
       if (found == nullptr) continue;
       if (!found->is_object())
         refuse("{}: \"{}\" is {}; it must be an object", fields.source(), key, shown_json(*found));
+      if (layer_type != nullptr && found->contains(layer_type)) found = &found->at(layer_type);
+      if (!found->is_object())
+        refuse("{}: \"{}\": \"{}\" is {}; it must be an object", fields.source(), key, layer_type,
+               shown_json(*found));
       if (!found->empty()) return *found;
     }
     return json::object();
@@ -164,12 +174,12 @@ class RopeSection {
     // transformers lets the field beside the section win over the one inside it.
     const char* key = "original_max_position_embeddings";
     if (fields_.has(key)) return positive(fields_, key);
-    return positive(rope_, key, config_.family == "phi3" ? 4096 : config_.context);
+    return positive(rope_, key, rules_.original_context > 0 ? rules_.original_context : config_.context);
   }
 
   RopeTable make_table() {
     std::string type = rope_.text("rope_type", rope_.text("type", "default"));
-    if (config_.family == "phi3" && (type == "su" || type == "yarn")) type = "longrope";
+    if (rules_.old_long_rope && (type == "su" || type == "yarn")) type = "longrope";
     const int32_t dim = config_.rotary_dim;
     if (dim < 2)
       refuse("{}: only {} of {} dimensions are rotary; at least 2 must be", fields_.source(), dim,
@@ -211,8 +221,7 @@ class RopeSection {
     return yarn_rope(base_, dim, scaling);
   }
 
-  /// Only the short factors: the long ones belong to prompts past the original context, which the context
-  /// excludes.
+  /// The short factors hold up to the original context, the long ones for all positions of longer prompts.
   RopeTable longrope(int32_t dim) {
     const double original = original_context();
     if (original <= 1) refuse("{}: \"original_max_position_embeddings\" is {}", rope_.source(), original);
@@ -223,39 +232,157 @@ class RopeSection {
       const double factor = positive(rope_, "factor", config_.context / original);
       if (factor > 1) table.scale = static_cast<float>(std::sqrt(1 + std::log(factor) / std::log(original)));
     }
-    if (original < config_.context) config_.context = static_cast<int32_t>(original);
+    if (original < config_.context) {
+      config_.long_context = std::exchange(config_.context, static_cast<int32_t>(original));
+      config_.long_ropes = {divided_rope(base_, dim, factors(rope_, "long_factor", dim / 2))};
+      config_.long_ropes[0].scale = table.scale;
+    }
     return table;
   }
 
   const HfFields& fields_;
+  const HfRopeRules& rules_;
   ModelConfig& config_;
   json object_;
   HfFields rope_;
-  double base_ = 10000;
+  double base_ = 0;
 };
 
+int32_t count_or(const HfFields& fields, const char* key, int32_t fallback) {
+  return fallback > 0 ? count(fields, key, fallback) : count(fields, key);
+}
+
+ModelConfig read_sizes(const HfFields& fields, const HfDefaults& defaults) {
+  ModelConfig config;
+  const int32_t layers = count(fields, "num_hidden_layers");
+  if (layers > kMostLayers)
+    refuse("{}: \"num_hidden_layers\" is {}, at most {} are supported", fields.source(), layers, kMostLayers);
+  config.layers.resize(static_cast<size_t>(layers));
+  config.hidden = count(fields, "hidden_size");
+  config.ffn = count(fields, "intermediate_size");
+  config.heads = count_or(fields, "num_attention_heads", defaults.heads);
+  config.kv_heads =
+      count_or(fields, "num_key_value_heads", defaults.kv_heads > 0 ? defaults.kv_heads : config.heads);
+  config.context = count_or(fields, "max_position_embeddings", defaults.context);
+  config.head_dim =
+      count_or(fields, "head_dim",
+               defaults.head_dim > 0 ? defaults.head_dim : std::max(config.hidden / config.heads, 1));
+  config.vocab = count_or(fields, "vocab_size", defaults.vocab);
+  config.norm_eps =
+      static_cast<float>(defaults.norm_eps > 0 ? fields.number("rms_norm_eps", defaults.norm_eps)
+                                               : fields.number("rms_norm_eps"));
+  config.tied_output = fields.boolean("tie_word_embeddings", defaults.tied_output);
+  if (config.head_dim > 4096)
+    refuse("{}: \"head_dim\" is {}, at most 4096 is supported", fields.source(), config.head_dim);
+  return config;
+}
+
+/// The part of a config.json that describes a text model: all of it, or "text_config" of a model that also
+/// sees or hears.
+json text_part(const json& object, const std::string& path) {
+  const HfFields whole(object, path);
+  const std::string type = whole.text("model_type");
+  if (find_family(type, &Family::name) != nullptr) return object;
+  const json* text = whole.find("text_config");
+  if (text == nullptr && (whole.has("vision_config") || whole.has("audio_config")))
+    refuse("{}: \"text_config\" is missing: the file describes no text model (\"model_type\": {})", path,
+           shown(type));
+  if (text == nullptr) return object;
+  if (!text->is_object()) refuse("{}: \"text_config\" is {}; it must be an object", path, shown_json(*text));
+  json part = *text;
+  part.erase("architectures");  // of the text model by itself, where it says any
+  if (!part.contains("tie_word_embeddings") && whole.has("tie_word_embeddings"))
+    part["tie_word_embeddings"] = *whole.find("tie_word_embeddings");
+  return part;
+}
+
 }  // namespace
+
+void read_hf_rope(const HfFields& file, ModelConfig& config, const HfRopeRules& rules) {
+  config.ropes = {RopeSection(file, rules, config).read()};
+}
+
+void read_hf_ropes(const HfFields& file, ModelConfig& config, const HfRopeRules& rules,
+                   const std::vector<bool>& sliding, double sliding_base) {
+  config.ropes = {RopeSection(file, rules, config, "full_attention").read()};
+  const json* sections = file.find("rope_parameters");
+  if (sections != nullptr && sections->is_object() && sections->contains("sliding_attention"))
+    config.ropes.push_back(
+        RopeSection(file, {.base = sliding_base, .partial = rules.partial}, config, "sliding_attention")
+            .read());
+  else if (!(sliding_base > 1))
+    refuse("{}: the base of local rotary positions is {}; it must be above 1", file.source(), sliding_base);
+  else
+    config.ropes.push_back(plain_rope(sliding_base, config.rotary_dim));
+  for (size_t i = 0; i < sliding.size(); ++i)
+    if (sliding[i]) config.layers[i].rope = 1;
+}
+
+float read_hf_cap(const HfFields& file, const char* key, float fallback) {
+  return factor(file, key, file.says_null(key) ? 0 : fallback);
+}
+
+void check_hf_activation(const HfFields& file, std::string_view name) {
+  const char* key = file.has("hidden_activation") ? "hidden_activation" : "hidden_act";
+  if (const std::string found = file.text(key, std::string(name)); found != name)
+    refuse("{}: \"{}\": activation {} is not supported for this model (supported: {})", file.source(), key,
+           shown(found), name);
+}
+
+std::vector<int64_t> read_hf_layers(const HfFields& file, const char* key, const ModelConfig& config) {
+  const json* list = file.find(key);
+  if (list == nullptr || !list->is_array() || list->size() != config.layers.size())
+    refuse("{}: \"{}\" must be a list with one number for each of the {} layers", file.source(), key,
+           config.layers.size());
+  std::vector<int64_t> numbers;
+  for (const json& number : *list) {
+    if (!number.is_number_integer())
+      refuse("{}: \"{}\" contains {}; it must be a list of whole numbers", file.source(), key,
+             shown_json(number));
+    numbers.push_back(number.get<int64_t>());
+  }
+  return numbers;
+}
+
+std::vector<bool> sliding_hf_layers(const HfFields& file, const ModelConfig& config,
+                                    const HfWindowRules& rules) {
+  const json* types = file.find("layer_types");
+  std::vector<bool> sliding(config.layers.size());
+  for (size_t i = 0; i < sliding.size(); ++i) {
+    const bool every = rules.period == 0 || (i + 1) % static_cast<size_t>(rules.period) != 0;
+    sliding[i] = types != nullptr ? types->at(i) == "sliding_attention"
+                                  : every && std::cmp_greater_equal(i, rules.first);
+  }
+  return sliding;
+}
+
+void read_hf_windows(const HfFields& file, ModelConfig& config, const HfWindowRules& rules) {
+  const int32_t window = count(file, "sliding_window", file.says_null("sliding_window") ? 0 : rules.window);
+  const std::vector<bool> sliding = sliding_hf_layers(file, config, rules);
+  const bool slides = std::ranges::find(sliding, true) != sliding.end();
+  if (window == 0 && slides && file.has("layer_types"))
+    refuse("{}: \"layer_types\" names sliding layers, but \"sliding_window\" is missing", file.source());
+  if (window >= std::max(config.context, config.long_context)) return;  // nothing lies outside
+  for (size_t i = 0; i < sliding.size(); ++i)
+    if (sliding[i]) config.layers[i].window = window;
+}
 
 FileConfig read_hf_config(const std::string& path) {
   constexpr size_t largest = 1 << 20;
   const json object = read_json_object(path, largest);
-  const HfFields fields(object, path);
+  const json text = text_part(object, path);
+  const bool wrapped = text != object;
+  const HfFields fields(text, wrapped ? path + ": \"text_config\"" : path);
   const Family& family = family_of(fields);
-  refuse_unsupported(fields);
-  ModelConfig config = read_sizes(fields, family, &SizeKey::hugging_face);
-  const int32_t plain_head_dim =
-      family.default_head_dim > 0 ? family.default_head_dim : config.hidden / config.heads;
-  config.head_dim = count(fields, "head_dim", plain_head_dim);
-  config.vocab = count(fields, "vocab_size");
-  config.norm_eps = static_cast<float>(fields.number("rms_norm_eps"));
-  config.tied_output = fields.boolean("tie_word_embeddings", false);
-  if (config.head_dim > 4096)
-    refuse("{}: \"head_dim\" is {}, at most 4096 is supported", path, config.head_dim);
-  RopeSection(fields, config).read();
-  apply_window(fields, family, object, config);
+  refuse_unsupported(fields, family);
+  ModelConfig config = read_sizes(fields, family.defaults);
+  check_layer_types(fields, config.layers.size());
+  config.family = family.name;
+  family.describe(config);
+  family.read_hf(fields, config);
   check_config(config, path);
-  const std::optional<Quantization> quantization = read_quantization(fields, path);
-  return {config, &family, quantization, quantization ? quantization->stored_bits() : 16};
+  const std::optional<Quantization> quantization = read_quantization(HfFields(object, path), path);
+  return {config, &family, quantization, quantization ? quantization->stored_bits() : 16, wrapped};
 }
 
 }  // namespace sheaf

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 
@@ -13,6 +14,7 @@ namespace sheaf {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::string_literals;
 
 /// What a tensor is called in Hugging Face checkpoints, which adapters go by too, and in GGUF files.
 struct Name {
@@ -23,11 +25,6 @@ constexpr Name kEmbedding{"model.embed_tokens", "token_embd"};
 constexpr Name kFinalNorm{"model.norm", "output_norm"};
 constexpr Name kOutput{"lm_head", "output"};
 constexpr Name kLayer{"model.layers.", "blk."};  // before the layer's number; the others after it
-constexpr Name kAttentionNorm{"input_layernorm", "attn_norm"};
-constexpr Name kMlpNorm{"post_attention_layernorm", "ffn_norm"};
-// Of families whose norms come after attention and MLP:
-constexpr Name kPostAttentionNorm{"post_attention_layernorm", "post_attention_norm"};
-constexpr Name kPostMlpNorm{"post_feedforward_layernorm", "post_ffw_norm"};
 constexpr Name kQ{"self_attn.q_proj", "attn_q"};
 constexpr Name kK{"self_attn.k_proj", "attn_k"};
 constexpr Name kV{"self_attn.v_proj", "attn_v"};
@@ -39,6 +36,56 @@ constexpr Name kGate{"mlp.gate_proj", "ffn_gate"};
 constexpr Name kUp{"mlp.up_proj", "ffn_up"};
 constexpr Name kGateUp{"mlp.gate_up_proj", "ffn_up"};
 constexpr Name kDown{"mlp.down_proj", "ffn_down"};
+
+/// A vector whose values are made of those of the file whenever they are read.
+Matrix changed(Matrix stored, std::function<void(std::vector<float>&)> change) {
+  Matrix result;
+  result.name = stored.name;
+  result.file = stored.file;
+  result.rows = stored.rows;
+  result.cols = stored.cols;
+  auto rows = std::make_shared<StoredRows>();
+  rows->tensor = stored.name;
+  rows->data = stored.data;
+  rows->bytes = stored.row_bytes();
+  rows->read = [from = std::move(stored), made = std::move(change)](int64_t, int64_t, std::byte* out) {
+    std::vector<float> values = from.read_all();
+    made(values);
+    std::memcpy(out, values.data(), values.size() * sizeof(float));
+  };
+  result.source = std::move(rows);
+  return result;
+}
+
+/// A norm that the file has as w - 1.
+Matrix plus_one(Matrix stored) {
+  return changed(std::move(stored), [](std::vector<float>& values) {
+    for (float& value : values) value += 1;
+  });
+}
+
+/// Heads of `size` rows, the first `dim` of each stored pair by pair, with the pairs put back as two halves.
+std::vector<float> halve(const std::vector<float>& pairs, size_t size, size_t dim, size_t width) {
+  std::vector<float> halves = pairs;
+  for (size_t head = 0; head < pairs.size() / width; head += size)
+    for (size_t i = 0; i < dim; ++i)
+      std::copy_n(pairs.begin() + static_cast<ptrdiff_t>((head + i % (dim / 2) * 2 + i / (dim / 2)) * width),
+                  width, halves.begin() + static_cast<ptrdiff_t>((head + i) * width));
+  return halves;
+}
+
+/// A bias, or an adapter, of a matrix whose heads are stored pair by pair.
+Matrix halved(Matrix stored, const Matrix& matrix) {
+  const auto size = static_cast<size_t>(matrix.rope_head_dim), dim = static_cast<size_t>(matrix.rope_dim);
+  return changed(std::move(stored),
+                 [size, dim](std::vector<float>& values) { values = halve(values, size, dim, 1); });
+}
+std::shared_ptr<const LowRank> halved(const LowRank& adapter, const Matrix& matrix) {
+  auto result = std::make_shared<LowRank>(adapter);
+  result->b = halve(adapter.b, static_cast<size_t>(matrix.rope_head_dim),
+                    static_cast<size_t>(matrix.rope_dim), static_cast<size_t>(adapter.rank));
+  return result;
+}
 
 /// Finds every weight of a model among its tensors, checks its shape and type, and points the model at it.
 /// Tensors and adapter modules that fit nowhere are refused.
@@ -58,7 +105,7 @@ class Loader {
   void load() {
     const int64_t vocab = config_.vocab, hidden = config_.hidden;
     model_.embedding = tensors_.take(weight(kEmbedding.*named_), {vocab, hidden});
-    model_.final_norm = tensors_.take(weight(kFinalNorm.*named_), {hidden});
+    model_.final_norm = norm(kFinalNorm.*named_, hidden);
     if (config_.tied_output) {
       model_.output = model_.embedding;
       tensors_.ignore(weight(kOutput.*named_));
@@ -66,7 +113,8 @@ class Loader {
       model_.output = take(kOutput.*named_, vocab, hidden);
       if (adapter_ != nullptr) adapter_->attach(kOutput.hugging_face, model_.output);
     }
-    for (int32_t i = 0; i < config_.layers; ++i) load_layer(i);
+    if (config_.biases.output) model_.output_bias = tensors_.take(kOutput.*named_ + ".bias"s, {vocab});
+    for (int32_t i = 0; i < config_.layer_count(); ++i) load_layer(i);
     for (const char* name : {"rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight"})
       tensors_.ignore(name);
     tensors_.refuse_unused();
@@ -91,15 +139,52 @@ class Loader {
   }
   Matrix linear(const Name& name, int64_t rows, int64_t cols, bool heads = false) {
     Matrix matrix = take(in_layer(name, named_), rows, cols);
-    if (heads && named_ == &Name::gguf && family_.paired_gguf) matrix.rope_head_dim = config_.head_dim;
+    if (heads && paired()) {
+      matrix.rope_head_dim = config_.head_dim;
+      matrix.rope_dim = config_.rotary_dim;
+    }
     if (adapter_ != nullptr) adapter_->attach(in_layer(name, &Name::hugging_face), matrix);
+    if (matrix.adapter && heads && family_.tensors.paired_hf)
+      matrix.adapter = halved(*matrix.adapter, matrix);
     return matrix;
   }
-  Matrix norm(const Name& name, int64_t size) {
-    return tensors_.take(weight(in_layer(name, named_)), {size});
+  Matrix norm(const std::string& module, int64_t size) {
+    Matrix taken = tensors_.take(weight(module), {size});
+    const bool less_one = named_ == &Name::hugging_face && family_.tensors.norms_less_one;
+    return less_one ? plus_one(std::move(taken)) : taken;
   }
-  Matrix bias(const Name& name, int64_t size) {
-    return tensors_.take(in_layer(name, named_) + ".bias", {size});
+  Matrix norm(const Name& name, int64_t size) { return norm(in_layer(name, named_), size); }
+  /// A norm, or a bias, is empty where the model has none.
+  Matrix norm(bool there, const char* hugging_face, const char* gguf) {
+    return there ? norm(Name{hugging_face, gguf}, config_.hidden) : Matrix{};
+  }
+  Matrix bias(bool there, const Name& name, const Matrix& matrix) {
+    if (!there) return {};
+    Matrix taken = tensors_.take(in_layer(name, named_) + ".bias", {matrix.rows});
+    return matrix.rope_head_dim > 0 ? halved(std::move(taken), matrix) : taken;
+  }
+  bool paired() const {
+    return named_ == &Name::gguf ? family_.tensors.paired_gguf : family_.tensors.paired_hf;
+  }
+
+  void load_norms(LayerWeights& layer) {
+    const Norms& norms = config_.norms;
+    const FamilyTensors& names = family_.tensors;
+    layer.pre_attention_norm = norm(norms.pre_attention, names.pre_attention_norm, "attn_norm");
+    layer.post_attention_norm = norm(norms.post_attention, names.post_attention_norm, "post_attention_norm");
+    layer.pre_mlp_norm = norm(norms.pre_mlp, names.pre_mlp_norm, "ffn_norm");
+    layer.post_mlp_norm = norm(norms.post_mlp, names.post_mlp_norm, "post_ffw_norm");
+  }
+
+  void load_biases(LayerWeights& layer) {
+    const Biases& biases = config_.biases;
+    layer.q_bias = bias(biases.q, kQ, layer.q);
+    layer.k_bias = bias(biases.k, kK, layer.k);
+    layer.v_bias = bias(biases.v, kV, layer.v);
+    layer.o_bias = bias(biases.o, kO, layer.o);
+    layer.gate_bias = bias(biases.gate, kGate, layer.gate);
+    layer.up_bias = bias(biases.up, kUp, layer.up);
+    layer.down_bias = bias(biases.down, kDown, layer.down);
   }
 
   void load_layer(int32_t number) {
@@ -108,28 +193,24 @@ class Loader {
     const int64_t hidden = config_.hidden;
     const int64_t queries = int64_t{config_.heads} * config_.head_dim;
     const int64_t keys = int64_t{config_.kv_heads} * config_.head_dim;
-    const bool post = config_.post_norm;
-    layer.attention_norm = norm(post ? kPostAttentionNorm : kAttentionNorm, hidden);
-    layer.mlp_norm = norm(post ? kPostMlpNorm : kMlpNorm, hidden);
-    if (family_.fused) {
+    load_norms(layer);
+    if (family_.tensors.fused_qkv) {
       const Matrix qkv = linear(kQkv, queries + 2 * keys, hidden);
       layer.q = qkv.slice(0, queries, qkv.name + ":q");
       layer.k = qkv.slice(queries, keys, qkv.name + ":k");
       layer.v = qkv.slice(queries + keys, keys, qkv.name + ":v");
-      const Matrix both = linear(kGateUp, int64_t{2} * config_.ffn, hidden);
-      layer.gate = both.slice(0, config_.ffn, both.name + ":gate");
-      layer.up = both.slice(config_.ffn, config_.ffn, both.name + ":up");
     } else {
       layer.q = linear(kQ, queries, hidden, true);
       layer.k = linear(kK, keys, hidden, true);
       layer.v = linear(kV, keys, hidden);
+    }
+    if (family_.tensors.fused_gate_up) {
+      const Matrix both = linear(kGateUp, int64_t{2} * config_.ffn, hidden);
+      layer.gate = both.slice(0, config_.ffn, both.name + ":gate");
+      layer.up = both.slice(config_.ffn, config_.ffn, both.name + ":up");
+    } else {
       layer.gate = linear(kGate, config_.ffn, hidden);
       layer.up = linear(kUp, config_.ffn, hidden);
-    }
-    if (family_.qkv_bias) {
-      layer.q_bias = bias(kQ, queries);
-      layer.k_bias = bias(kK, keys);
-      layer.v_bias = bias(kV, keys);
     }
     if (config_.qk_norm != QkNorm::none) {
       const bool whole = config_.qk_norm == QkNorm::whole;
@@ -138,6 +219,7 @@ class Loader {
     }
     layer.o = linear(kO, hidden, queries);
     layer.down = linear(kDown, hidden, config_.ffn);
+    load_biases(layer);
     // Old checkpoints keep the rope table, which is derived from the configuration.
     constexpr Name kRope{"self_attn.rotary_emb.inv_freq", "self_attn.rotary_emb.inv_freq"};
     tensors_.ignore(in_layer(kRope, named_));
@@ -200,10 +282,35 @@ void load_gguf(const std::string& path, Adapter* adapter, Model& model) {
   model.files.push_back(file.file());
 }
 
+/// The tensors of the text model inside another, by the names that it has alone. Says what is left out.
+TensorMap text_tensors(const TensorMap& all, std::string& notice) {
+  constexpr std::pair<std::string_view, std::string_view> kParts[] = {
+      {"language_model.model.", "model."},  // as checkpoints were written first
+      {"language_model.lm_head.", "lm_head."},
+      {"model.language_model.", "model."},  // as transformers writes them since version 4.52
+      {"lm_head.", "lm_head."},
+  };
+  TensorMap text(all.source(), readable_types(false));
+  int64_t left_out = 0;
+  for (const auto& [name, tensor] : all.all()) {
+    const auto* part = std::ranges::find_if(
+        kParts, [&, &full = name](const auto& each) { return full.starts_with(each.first); });
+    if (part == std::end(kParts))
+      ++left_out;
+    else
+      text.add(std::string(part->second) + name.substr(part->first.size()), tensor);
+  }
+  if (left_out > 0)
+    notice = fmt::format("{}: only the text model is used; {} tensor{} of its other parts {} left out",
+                         all.source(), left_out, left_out == 1 ? "" : "s", left_out == 1 ? "is" : "are");
+  return text;
+}
+
 void load_hugging_face(const fs::path& config, const fs::path& weights, Adapter* adapter, Model& model) {
   const FileConfig description = read_hf_config(config.string());
   model.config = description.config;
   SafetensorsModel file = open_safetensors_model(weights.string());
+  if (description.wrapped) file.tensors = text_tensors(file.tensors, model.notice);
   Loader(file.tensors, description, &Name::hugging_face, adapter, model).load();
   model.files = std::move(file.files);
 }

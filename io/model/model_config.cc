@@ -1,6 +1,5 @@
 #include "io/model/model_config.h"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "core/base/error.h"
@@ -14,15 +13,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr Family kFamilies[] = {
-    {.names = {"llama", "LlamaForCausalLM", "llama"}, .paired_gguf = true},
-    {.names = {"qwen2", "Qwen2ForCausalLM", "qwen2"}, .qkv_bias = true},
-    {.names = {"qwen3", "Qwen3ForCausalLM", "qwen3"}, .qk_norm = QkNorm::per_head, .default_head_dim = 128},
-    {.names = {"mistral", "MistralForCausalLM", nullptr}, .paired_gguf = true, .default_window = 4096},
-    {.names = {"phi3", "Phi3ForCausalLM", "phi3"}, .fused = true},
-    {.names = {"olmo2", "Olmo2ForCausalLM", "olmo2"}, .qk_norm = QkNorm::whole, .post_norm = true},
-};
-
 double stored_bits(const Model& model) {
   double bits = 0, values = 0;
   for (const LayerWeights& layer : model.layers) {
@@ -35,20 +25,6 @@ double stored_bits(const Model& model) {
 }
 
 }  // namespace
-
-const Family* find_family(std::string_view name, const char* FamilyNames::*named) {
-  const auto* found = std::ranges::find_if(kFamilies, [&](const Family& family) {
-    return family.names.*named != nullptr && family.names.*named == name;
-  });
-  return found == std::end(kFamilies) ? nullptr : found;
-}
-
-std::string family_names(const char* FamilyNames::*named) {
-  std::string list;
-  for (const Family& family : kFamilies)
-    if (const char* name = family.names.*named) list += (list.empty() ? "" : ", ") + std::string(name);
-  return list;
-}
 
 FileConfig read_model_config(const std::string& name, const std::string& from) {
   if (is_shape(name)) return {shape_by_name(name), nullptr};

@@ -20,6 +20,7 @@ TEST(Inspect, DescribesAModelAsJson) {
   const auto model = nlohmann::json::parse(result.out)["model"];
   EXPECT_EQ(model["family"], "phi3");
   EXPECT_EQ(model["layers"], 2);
+  EXPECT_TRUE(model["windows"].empty());
   EXPECT_EQ(model["parameters"], 18080);
   EXPECT_EQ(model["tensor_types"][0]["type"], "BF16");
   EXPECT_EQ(model["tensor_types"][0]["tensors"], 15) << "a fused tensor counts once";
@@ -41,6 +42,15 @@ TEST(Inspect, DescribesACorpus) {
   const auto corpus = nlohmann::json::parse(result.out)["corpus"];
   EXPECT_GE(corpus["records"], 200);
   EXPECT_EQ(corpus["columns"][0]["name"], "sku");
+}
+
+TEST(Inspect, ShowsWindowsLongContextsAndWhatIsLeftOut) {
+  const Ran seeing = inspect("tests/model/goldens/gemma3_vision");
+  EXPECT_NE(seeing.out.find("256 tokens; 5 of 6 layers see the last 6; keys"), std::string::npos)
+      << seeing.out;
+  EXPECT_NE(seeing.out.find("only the text model is used"), std::string::npos) << seeing.out;
+  const Ran longer = inspect("tests/model/goldens/phi3_longrope");
+  EXPECT_NE(longer.out.find("64 tokens (256 with model.context)"), std::string::npos) << longer.out;
 }
 
 /// The job that `inspect --write` makes of a corpus runs as it is written.

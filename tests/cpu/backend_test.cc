@@ -34,6 +34,55 @@ std::vector<Variant> variants() {
       {"partial_rotary",
        S{.layers = 3, .heads = 6, .kv_heads = 3, .head_dim = 24, .rotary_dim = 6, .biases = true}},
       {"wide_head", S{.layers = 1, .hidden = 24, .heads = 2, .kv_heads = 1, .head_dim = 72}},
+      {"factors", S{.tied_output = true,
+                    .change =
+                        [](ModelConfig& config) {
+                          config.embedding_scale = 1.75f;
+                          config.score_scale = 0.6f;
+                          config.residual_scale = 0.4f;
+                          config.logit_scale = 0.3f;
+                        }}},
+      {"caps", S{.change =
+                     [](ModelConfig& config) {
+                       config.score_scale = 1.5f;
+                       config.score_cap = 2;
+                       config.logit_cap = 3;
+                     }}},
+      {"four_norms_gelu", S{.qk_norm = QkNorm::per_head,
+                            .change =
+                                [](ModelConfig& config) {
+                                  config.norms = kNormsAround;
+                                  config.activation = Activation::gelu_tanh;
+                                }}},
+      {"norm_before_attention_only", S{.change = [](ModelConfig& config) { config.norms.pre_mlp = false; }}},
+      {"every_bias",
+       S{.ffn = 50,
+         .change =
+             [](ModelConfig& config) { config.biases = {true, false, true, true, true, true, true, true}; }}},
+      {"ropes_by_layer", S{.layers = 4,
+                           .rotary_dim = 6,
+                           .change =
+                               [](ModelConfig& config) {
+                                 config.ropes.push_back({{0.5f, 0.2f, 0.01f}, 1.25f});
+                                 config.layers[1].rope = 1;
+                                 config.layers[2].rope = -1;
+                               }}},
+      {"window_of_5", S{.change =
+                            [](ModelConfig& config) {
+                              for (LayerConfig& layer : config.layers) layer.window = 5;
+                            }}},
+      {"windows_by_layer", S{.layers = 4,
+                             .hidden = 48,
+                             .heads = 6,
+                             .kv_heads = 2,
+                             .head_dim = 20,
+                             .change =
+                                 [](ModelConfig& config) {
+                                   config.layers[0].window = 37;
+                                   config.layers[1].window = 1;
+                                   config.layers[2].window = 100;
+                                   config.score_cap = 4;
+                                 }}},
       {"deep_sums", S{.layers = 1, .hidden = 40, .ffn = 1100, .heads = 2, .kv_heads = 1, .head_dim = 16}},
   };
 }

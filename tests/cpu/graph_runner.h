@@ -139,7 +139,8 @@ class GraphRunner {
         batch.tile_rows.push_back({static_cast<int32_t>(i), seen ? length(s) : rows[i].second + 1});
         ++tile.row_count;
       }
-      batch.spans.push_back({static_cast<int32_t>(batch.pages.size()), written_[static_cast<size_t>(s)]});
+      batch.spans.push_back({static_cast<int32_t>(batch.pages.size()), written_[static_cast<size_t>(s)],
+                             graph_[static_cast<size_t>(s)].position});
       const auto& pages = pages_[static_cast<size_t>(s)];
       batch.pages.insert(batch.pages.end(), pages.begin(), pages.end());
       batch.tiles.push_back(tile);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <numbers>
 #include <random>
 #include <vector>
 
@@ -190,28 +191,51 @@ TEST(Kernels, NormIsAccurate) {
 TEST(Kernels, ActivationIsAccurate) {
   constexpr size_t kRows = 5, kStride = 40, kOutStride = 20, kWidth = kPanel;
   const auto both = random_floats(kRows * kStride, 7, 3);
-  for (const Kernels* kernels : all_kernels()) {
-    std::vector<float> out(kRows * kOutStride, 7.0f);
-    kernels->gated_silu(both.data(), kStride, kRows, out.data(), kOutStride);
-    for (size_t row = 0; row < kRows; ++row)
-      for (size_t i = 0; i < kOutStride; ++i) {
-        const auto gate = static_cast<double>(both[row * kStride + i]);
-        const auto up = static_cast<double>(both[row * kStride + kWidth + i]);
-        const double expected = i < kWidth ? gate / (1 + std::exp(-gate)) * up : 7;
-        EXPECT_NEAR(static_cast<double>(out[row * kOutStride + i]), expected, 1e-5);
+  const auto silu = [](double x) { return x / (1 + std::exp(-x)); };
+  const auto gelu = [](double x) {
+    return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+  };
+  for (const Kernels* kernels : all_kernels())
+    for (const bool is_gelu : {false, true}) {
+      std::vector<float> out(kRows * kOutStride, 7.0f);
+      (is_gelu ? kernels->gated_gelu : kernels->gated_silu)(both.data(), kStride, kRows, out.data(),
+                                                            kOutStride);
+      for (size_t row = 0; row < kRows; ++row)
+        for (size_t i = 0; i < kOutStride; ++i) {
+          const auto gate = static_cast<double>(both[row * kStride + i]);
+          const auto up = static_cast<double>(both[row * kStride + kWidth + i]);
+          const double expected = i < kWidth ? (is_gelu ? gelu(gate) : silu(gate)) * up : 7;
+          EXPECT_NEAR(static_cast<double>(out[row * kOutStride + i]), expected, 1e-5);
+        }
+    }
+}
+
+TEST(Kernels, SoftCapIsAccurateNearZeroAndFarFromIt) {
+  for (const Kernels* kernels : all_kernels())
+    for (const double scale : {0.001, 0.1, 1.0, 4.0, 1e4}) {
+      constexpr size_t kCount = 33;
+      auto x = random_floats(kCount + kPanel, 8, static_cast<float>(scale));
+      const auto before = x;
+      kernels->soft_cap(x.data(), kCount, 2);
+      for (size_t i = 0; i < kCount; ++i) {
+        const double expected = 2 * std::tanh(static_cast<double>(before[i]) / 2);
+        EXPECT_NEAR(static_cast<double>(x[i]), expected, 6e-7 * std::max(std::abs(expected), 1e-6))
+            << before[i];
       }
-  }
+    }
 }
 
 TEST(Kernels, ActivationOfExtremesIsFinite) {
   for (const Kernels* kernels : all_kernels()) {
     std::vector<float> both(2 * kPanel, 1.0f), out(kPanel);
     std::ranges::copy(std::vector<float>{-1e30f, -200, 200, 1e30f}, both.begin());
-    kernels->gated_silu(both.data(), 2 * kPanel, 1, out.data(), kPanel);
-    EXPECT_NEAR(out[0], 0, 1e-6f);
-    EXPECT_NEAR(out[1], 0, 1e-6f);
-    EXPECT_EQ(out[2], 200);
-    EXPECT_EQ(out[3], 1e30f);
+    for (const auto gated : {kernels->gated_silu, kernels->gated_gelu}) {
+      gated(both.data(), 2 * kPanel, 1, out.data(), kPanel);
+      EXPECT_NEAR(out[0], 0, 1e-6f);
+      EXPECT_NEAR(out[1], 0, 1e-6f);
+      EXPECT_EQ(out[2], 200);
+      EXPECT_EQ(out[3], 1e30f);
+    }
   }
 }
 

@@ -74,7 +74,7 @@ TEST(RoundedKeys, APoolOfWholeNumbersGivesItsNumbersBack) {
     if (kernels->panels.chunk != IntKvPool::kChunk) continue;
     for (const int32_t head_dim : {16, 20, 64, 128}) {
       ModelConfig config;
-      config.layers = 2;
+      config.layers.resize(2);
       config.kv_heads = 3;
       config.head_dim = head_dim;
       IntKvPool pool(config, *kernels, 4, 16);

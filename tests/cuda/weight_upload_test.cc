@@ -71,17 +71,19 @@ void compare(const Model& model) {
   ASSERT_EQ(device.layers.size(), model.layers.size());
   EXPECT_TRUE(same(downloaded(device.embedding), stacked({&model.embedding})));
   EXPECT_TRUE(same(downloaded(device.final_norm), plain(model.final_norm)));
-  EXPECT_TRUE(same(downloaded(device.rope_freqs), model.config.rope_freqs));
+  EXPECT_TRUE(same(downloaded(device.rope_freqs), model.config.ropes.front().freqs));
   if (model.config.tied_output)
     EXPECT_EQ(device.output.size(), 0);
   else
     EXPECT_TRUE(same(downloaded(device.output), stacked({&model.output})));
+  const bool post = model.config.norms.post_attention;
   for (size_t i = 0; i < model.layers.size(); ++i) {
     SCOPED_TRACE(testing::Message() << "layer " << i);
     const LayerWeights& host = model.layers[i];
     const DeviceLayer& layer = device.layers[i];
-    EXPECT_TRUE(same(downloaded(layer.attention_norm), plain(host.attention_norm)));
-    EXPECT_TRUE(same(downloaded(layer.mlp_norm), plain(host.mlp_norm)));
+    EXPECT_TRUE(same(downloaded(layer.attention_norm),
+                     plain(post ? host.post_attention_norm : host.pre_attention_norm)));
+    EXPECT_TRUE(same(downloaded(layer.mlp_norm), plain(post ? host.post_mlp_norm : host.pre_mlp_norm)));
     EXPECT_TRUE(same(downloaded(layer.q_norm), plain(host.q_norm)));
     EXPECT_TRUE(same(downloaded(layer.k_norm), plain(host.k_norm)));
     EXPECT_TRUE(same(downloaded(layer.qkv_bias), joined_bias(host)));
@@ -153,8 +155,8 @@ Model large_model(DType dtype, bool paired, bool adapted, uint32_t mask = 0xffff
   };
   const int64_t hidden = 1024, ffn = 5000, kv = 256;
   LayerWeights layer;
-  layer.attention_norm = matrix("attention_norm", 1, hidden);
-  layer.mlp_norm = matrix("mlp_norm", 1, hidden);
+  layer.pre_attention_norm = matrix("attention_norm", 1, hidden);
+  layer.pre_mlp_norm = matrix("mlp_norm", 1, hidden);
   layer.q = matrix("q", hidden, hidden);
   layer.k = matrix("k", kv, hidden);
   layer.v = matrix("v", kv, hidden);

@@ -126,7 +126,8 @@ class Delayed : public Backend {
     };
     return a.tokens == b.tokens && a.positions == b.positions && a.kv_slots == b.kv_slots &&
            a.pages == b.pages && a.allowed == b.allowed &&
-           equal(a.spans, b.spans, [](const KeySpan& s) { return std::pair(s.first_page, s.keys); }) &&
+           equal(a.spans, b.spans,
+                 [](const KeySpan& s) { return std::tuple(s.first_page, s.keys, s.position); }) &&
            equal(a.tile_rows, b.tile_rows, [](const TileRow& r) { return std::pair(r.row, r.visible); }) &&
            equal(a.tiles, b.tiles,
                  [](const AttentionTile& t) { return std::tuple(t.span, t.first_row, t.row_count); }) &&

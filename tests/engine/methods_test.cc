@@ -25,7 +25,9 @@ class Exact : public testing::TestWithParam<MakeBackend> {};
 
 TEST_P(Exact, SharingNeverChangesAnAnswer) {
   for (uint32_t seed = 0; seed < 8; ++seed) {
-    const Model model = make_random_model({.qk_norm = seed % 2 ? QkNorm::per_head : QkNorm::none}, seed);
+    const Model model = make_random_model({.qk_norm = seed % 2 ? QkNorm::per_head : QkNorm::none,
+                                           .change = seed % 3 == 2 ? test::use_windows : nullptr},
+                                          seed);
     const auto records = make_random_records(
         {.records = 4, .questions = 5, .max_tokens = 8, .own_questions = seed % 2 == 0, .longest = 24}, seed);
     auto run = [&](auto build, EngineOptions options, EngineStats* stats = nullptr) {

@@ -63,8 +63,8 @@ TEST_P(NotFiniteLogitsOn, AreNoticedFromEveryOverflowingWeight) {
       {"gate", &LayerWeights::gate},
       {"up", &LayerWeights::up},
       {"down", &LayerWeights::down},
-      {"attention_norm", &LayerWeights::attention_norm},
-      {"mlp_norm", &LayerWeights::mlp_norm}};
+      {"attention_norm", &LayerWeights::pre_attention_norm},
+      {"mlp_norm", &LayerWeights::pre_mlp_norm}};
   const EngineOptions options{.tokens_per_step = 40, .pages = 2000};
   for (const auto& [name, weight] : weights) {
     SCOPED_TRACE(name);

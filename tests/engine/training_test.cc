@@ -46,7 +46,8 @@ TEST(Training, SeesWhatDecodingSees) {
   constexpr TokenId kEnd = 3;
   for (uint32_t seed = 1; seed < 5; ++seed) {
     for (int kind = 0; kind < 6; ++kind) {
-      const Model model = test::make_random_model({}, seed);
+      const Model model =
+          test::make_random_model({.change = seed % 2 == 0 ? test::use_windows : nullptr}, seed);
       const test::DenseModel dense(model);
       const std::vector<Stack> stacks = test::random_stacks(seed, kind);
       const auto backend = make_reference_backend(model);

@@ -252,7 +252,7 @@ TEST(Estimate, TheBandIsWideFarFromTheSizesMeasured) {
   const Estimate near = estimate(each, inputs.records());
   EXPECT_EQ(near.device_error, each.hardware->error);
   EXPECT_EQ(error_text(*each.hardware, each.config).find("times beyond"), std::string::npos);
-  each.config.layers = 2;
+  each.config.layers.resize(2);
   each.config.hidden = 64;
   each.config.ffn = 128;
   const Estimate tiny = estimate(each, inputs.records());

@@ -218,20 +218,16 @@ hardware:
 }
 
 TEST_F(EstimateFiles, KeysInFp8AreMultipliedAsTheyAreOnlyWhereTheKernelCan) {
-  Job::Engine engine;
+  constexpr auto fp8 = KvPrecision::fp8, wide = KvPrecision::automatic;
   ModelConfig config = shape_by_name("qwen3-8b");
-  EXPECT_EQ(attended_keys(engine, config), KvPrecision::automatic);
-  engine.kv_dtype = KvPrecision::fp8;
-  EXPECT_EQ(attended_keys(engine, config), KvPrecision::fp8);
-  config.family = "qwen2";
-  EXPECT_EQ(attended_keys(engine, config), KvPrecision::automatic);
-  config.family = "qwen3";
+  EXPECT_EQ(attended_precision(config, wide, false), wide);
+  EXPECT_EQ(attended_precision(config, fp8, false), fp8);
+  EXPECT_EQ(attended_precision(config, fp8, true), wide);
+  EXPECT_EQ(attended_precision(shape_by_name("qwen2.5-7b"), fp8, false), wide) << "keys have a bias";
   config.head_dim = 256;
-  EXPECT_EQ(attended_keys(engine, config), KvPrecision::automatic);
+  EXPECT_EQ(attended_precision(config, fp8, false), wide);
   config.head_dim = 96;
-  EXPECT_EQ(attended_keys(engine, config), KvPrecision::fp8);
-  engine.reproducible = true;
-  EXPECT_EQ(attended_keys(engine, config), KvPrecision::automatic);
+  EXPECT_EQ(attended_precision(config, fp8, false), fp8);
 }
 
 TEST_F(EstimateFiles, HardwareIsReadStrictly) {

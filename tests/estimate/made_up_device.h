@@ -15,7 +15,7 @@ struct MadeUpDevice {
     return std::max(2 * rows * weights / kFlops, 2 * weights / kBytes);
   }
   static StageSeconds step(const ModelConfig& config, const StepCounts& counts) {
-    const double layers = config.layers, weights = static_cast<double>(layer_weights(config)) / layers;
+    const double layers = config.layer_count(), weights = static_cast<double>(layer_weights(config)) / layers;
     StageSeconds seconds;
     seconds.products = layers * product(weights, counts.tokens);
     seconds.attention =

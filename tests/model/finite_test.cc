@@ -59,11 +59,8 @@ void read_model(const Model& model, Form form) {
   read(model.output, form);
   read(model.final_norm, Form::quick);
   for (const LayerWeights& layer : model.layers) {
-    for (const Matrix* matrix : {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down})
-      read(*matrix, form);
-    for (const Matrix* vector : {&layer.attention_norm, &layer.mlp_norm, &layer.q_bias, &layer.k_bias,
-                                 &layer.v_bias, &layer.q_norm, &layer.k_norm})
-      read(*vector, Form::quick);
+    for (const Matrix* matrix : layer.linears()) read(*matrix, form);
+    for (const Matrix* vector : layer.vectors()) read(*vector, Form::quick);
   }
 }
 

@@ -142,12 +142,10 @@ void read_everything(const Model& model) {
   touch(model.embedding);
   touch(model.output);
   touch(model.final_norm);
+  touch(model.output_bias);
   for (const LayerWeights& layer : model.layers) {
-    for (const Matrix* matrix :
-         {&layer.attention_norm, &layer.q, &layer.k, &layer.v, &layer.q_bias, &layer.k_bias, &layer.v_bias,
-          &layer.q_norm, &layer.k_norm, &layer.o, &layer.mlp_norm, &layer.gate, &layer.up, &layer.down}) {
-      touch(*matrix);
-    }
+    for (const Matrix* matrix : layer.linears()) touch(*matrix);
+    for (const Matrix* vector : layer.vectors()) touch(*vector);
   }
 }
 
@@ -208,7 +206,8 @@ void read_metadata(const GgufFile& file) {
 TEST(Fuzz, GgufModelsAreReadOrRefused) {
   const TempFolder folder;
   const std::string path = folder.path() + "/model.gguf";
-  for (const char* name : {"llama_quantized_gguf/model.gguf", "phi3_longrope_gguf/model.gguf"}) {
+  for (const char* name : {"llama_quantized_gguf/model.gguf", "phi3_longrope_gguf/model.gguf",
+                           "gemma3_gguf/model.gguf", "olmo3_gguf/model.gguf", "granite_gguf/model.gguf"}) {
     const Outcome outcome = fuzz(folder, name, "model.gguf", 3000, 1, [&] {
       read_metadata(GgufFile::open(path));
       read_everything(load_model(path));
@@ -224,6 +223,15 @@ TEST(Fuzz, SafetensorsModelsAreReadOrRefused) {
        [&] { read_everything(load_model(folder.path())); });
   fuzz(folder, "phi3/config.json", "config.json", 1 << 20, 3,
        [&] { read_everything(load_model(folder.path())); });
+}
+
+TEST(Fuzz, DescriptionsOfEveryFamilyAreReadOrRefused) {
+  for (const char* name : {"gemma2", "gemma3", "gemma3_vision", "olmo3", "granite", "smollm3", "glm4"}) {
+    const TempFolder folder;
+    fs::copy(golden(name), folder.path(), fs::copy_options::recursive);
+    fuzz(folder, std::string(name) + "/config.json", "config.json", 1 << 20, 10,
+         [&] { read_everything(load_model(folder.path())); });
+  }
 }
 
 TEST(Fuzz, ShardedModelsAreReadOrRefused) {

@@ -51,12 +51,12 @@ TEST_F(GgufConfig, ReadsSizesAndDefaults) {
   f32("rope.freq_base", 100.0f);
   const ModelConfig config = read();
   EXPECT_EQ(config.family, "qwen2");
-  EXPECT_EQ(config.layers, 2);
+  EXPECT_EQ(config.layer_count(), 2);
   EXPECT_EQ(config.head_dim, 8);
   EXPECT_EQ(config.rotary_dim, 8);
   EXPECT_EQ(config.vocab, 10);
   EXPECT_TRUE(config.tied_output);
-  EXPECT_NEAR(config.rope_freqs[2], 0.1f, 1e-6f);
+  EXPECT_NEAR(config.ropes.at(0).freqs[2], 0.1f, 1e-6f);
 }
 
 TEST_F(GgufConfig, ScalesRope) {
@@ -64,20 +64,27 @@ TEST_F(GgufConfig, ScalesRope) {
   start("qwen2");
   text("rope.scaling.type", "linear");
   f32("rope.scaling.factor", 4.0f);
-  EXPECT_FLOAT_EQ(read().rope_freqs[3], plain.rope_freqs[3] / 4);
+  EXPECT_FLOAT_EQ(read().ropes.at(0).freqs[3], plain.ropes.at(0).freqs[3] / 4);
   start("qwen2");
   text("rope.scaling.type", "yarn");
   f32("rope.scaling.factor", 4.0f);
   u32("rope.scaling.original_context_length", 250);
   const ModelConfig yarn = read();
-  EXPECT_FLOAT_EQ(yarn.rope_freqs[0], plain.rope_freqs[0]);
-  EXPECT_FLOAT_EQ(yarn.rope_freqs[3], plain.rope_freqs[3] / 4);
-  EXPECT_NEAR(yarn.rope_scale, 0.1 * std::log(4) + 1, 1e-6);
+  EXPECT_FLOAT_EQ(yarn.ropes.at(0).freqs[0], plain.ropes.at(0).freqs[0]);
+  EXPECT_FLOAT_EQ(yarn.ropes.at(0).freqs[3], plain.ropes.at(0).freqs[3] / 4);
+  EXPECT_NEAR(yarn.ropes.at(0).scale, 0.1 * std::log(4) + 1, 1e-6);
 }
 
-TEST_F(GgufConfig, WindowCapsTheContext) {
+TEST_F(GgufConfig, WindowsBelongToLayers) {
   u32("attention.sliding_window", 300);
-  EXPECT_EQ(read().context, 300);
+  EXPECT_EQ(read().context, 1000);
+  for (const LayerConfig& layer : read().layers) EXPECT_EQ(layer.window, 300);
+  u32("attention.sliding_window_pattern", 2);
+  EXPECT_EQ(read().layers[0].window, 300);
+  EXPECT_EQ(read().layers[1].window, 0);
+  start("qwen2");
+  u32("attention.sliding_window", 1000);
+  EXPECT_EQ(read().layers[0].window, 0) << "nothing lies outside";
 }
 
 TEST_F(GgufConfig, UnsupportedModelsAreRefusedByName) {

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -35,27 +36,136 @@ TEST_F(HfConfig, FamiliesDifferInTheirFields) {
   EXPECT_EQ(qwen3.head_dim, 16);
   const ModelConfig olmo2 = read(with("olmo2", json::object()));
   EXPECT_EQ(olmo2.qk_norm, QkNorm::whole);
-  EXPECT_TRUE(olmo2.post_norm);
+  EXPECT_EQ(olmo2.norms, kNormsAfter);
   const ModelConfig smollm = read(with("smollm", json::object()));
   EXPECT_TRUE(smollm.tied_output);
   EXPECT_EQ(smollm.kv_floats_per_token(), 2 * 2 * 1 * 16);
   const ModelConfig phi = read(with("phi3_longrope", json::object()));
   EXPECT_EQ(phi.rotary_dim, 6);
   EXPECT_EQ(phi.context, 64) << "the long factors belong to longer prompts";
-  EXPECT_GT(phi.rope_scale, 1.1f);
+  EXPECT_GT(phi.ropes.at(0).scale, 1.1f);
 }
 
-TEST_F(HfConfig, WindowsCapTheContext) {
-  EXPECT_EQ(read(with("mistral", json::object())).context, 128);
-  EXPECT_EQ(read(with("mistral", {{"sliding_window", nullptr}})).context, 256);
+TEST_F(HfConfig, WindowsBelongToLayers) {
+  using Windows = std::vector<int32_t>;
+  const auto windows = [&](const json& config) {
+    Windows found;
+    for (const LayerConfig& layer : read(config).layers) found.push_back(layer.window);
+    return found;
+  };
+  EXPECT_EQ(windows(with("mistral", json::object())), (Windows{128, 128}));
+  EXPECT_EQ(read(with("mistral", json::object())).context, 256) << "the window leaves the context as it is";
+  EXPECT_EQ(windows(with("mistral", {{"sliding_window", nullptr}})), (Windows{0, 0}));
+  EXPECT_EQ(windows(with("mistral", {{"sliding_window", 256}})), (Windows{0, 0})) << "nothing lies outside";
   json config = with("mistral", {{"max_position_embeddings", 32768}});
   config.erase("sliding_window");
-  EXPECT_EQ(read(config).context, 4096) << "Mistral's own default";
-  EXPECT_EQ(read(with("qwen2", {{"sliding_window", 64}})).context, 256) << "switched off";
-  EXPECT_EQ(read(with("qwen2", {{"sliding_window", 64}, {"use_sliding_window", true}})).context, 64);
-  EXPECT_EQ(read(with("phi3", {{"sliding_window", 100}})).context, 100);
+  EXPECT_EQ(windows(config), (Windows{4096, 4096})) << "Mistral's own default";
+  EXPECT_EQ(windows(with("qwen2", {{"sliding_window", 64}})), (Windows{0, 0})) << "switched off";
+  config = with("qwen2", {{"sliding_window", 64}, {"use_sliding_window", true}, {"max_window_layers", 1}});
+  config.erase("layer_types");
+  EXPECT_EQ(windows(config), (Windows{0, 64}));
+  config["layer_types"] = {"sliding_attention", "full_attention"};
+  EXPECT_EQ(windows(config), (Windows{64, 0}));
+  EXPECT_EQ(windows(with("phi3", {{"sliding_window", 100}})), (Windows{100, 100}));
+}
+
+TEST_F(HfConfig, ContradictionsAboutLayersAreRefused) {
+  const json sliding{"sliding_attention", "sliding_attention"};
+  refused(with("mistral", {{"sliding_window", 0}}), {"\"sliding_window\" is 0", "must be positive"});
+  refused(with("mistral", {{"sliding_window", -5}}), {"\"sliding_window\" is -5", "must be positive"});
+  refused(with("mistral", {{"layer_types", {"sliding_attention"}}}),
+          {"\"layer_types\"", "one word for each of the 2 layers"});
+  refused(with("mistral", {{"layer_types", sliding}, {"sliding_window", nullptr}}),
+          {"\"layer_types\" names sliding layers", "\"sliding_window\" is missing"});
+  refused(with("qwen2", {{"layer_types", {"chunked_attention", "full_attention"}}}),
+          {"chunked_attention", "supported: full_attention"});
+  refused(with("smollm3", {{"no_rope_layers", {1, 0}}}), {"\"no_rope_layers\"", "each of the 4 layers"});
+  refused(with("granite", {{"embedding_multiplier", 0}}), {"\"embedding_multiplier\" is 0", "positive"});
+}
+
+TEST_F(HfConfig, GemmaIsDescribedByItsFields) {
+  const ModelConfig gemma2 = read(with("gemma2", {{"query_pre_attn_scalar", 64}}));
+  EXPECT_EQ(gemma2.norms, kNormsAround);
+  EXPECT_EQ(gemma2.activation, Activation::gelu_tanh);
+  EXPECT_FLOAT_EQ(gemma2.embedding_scale, std::sqrt(32.0f));
+  EXPECT_FLOAT_EQ(gemma2.score_factor(), 0.125f);
+  EXPECT_EQ(gemma2.score_cap, 3);
+  EXPECT_EQ(gemma2.logit_cap, 2.5f);
+  EXPECT_EQ(read(with("gemma2", {{"final_logit_softcapping", nullptr}})).logit_cap, 0);
+  json config = with("gemma2", json::object());
+  config.erase("attn_logit_softcapping");
+  EXPECT_EQ(read(config).score_cap, 50) << "Gemma 2's own default";
+  refused(with("gemma2", {{"attn_logit_softcapping", 0}}),
+          {"\"attn_logit_softcapping\" is 0", "must be positive"});
+  refused(with("gemma2", {{"hidden_activation", "silu"}}), {"\"hidden_activation\"", "\"silu\""});
+  refused(with("gemma3", {{"use_bidirectional_attention", true}}), {"use_bidirectional_attention"});
+  refused(with("gemma3", {{"rope_parameters", {{"full_attention", 3}}}}), {"full_attention", "an object"});
+
+  const ModelConfig gemma3 = read(with("gemma3", json::object()));
+  ASSERT_EQ(gemma3.ropes.size(), 2U);
+  EXPECT_EQ(gemma3.layers[4].rope, 1);
+  EXPECT_EQ(gemma3.layers[5].rope, 0);
+  EXPECT_EQ(gemma3.layers[5].window, 0);
+  // As files were written before: the pattern as a number, and only the global table.
+  config = with("gemma3", {{"rope_theta", 1000.0},
+                           {"rope_scaling", {{"rope_type", "linear"}, {"factor", 8.0}}},
+                           {"rope_local_base_freq", 10000.0},
+                           {"sliding_window_pattern", 6}});
+  config.erase("layer_types");
+  config.erase("rope_parameters");
+  const ModelConfig old = read(config);
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(old.ropes.at(i).freqs, gemma3.ropes[i].freqs);
+  for (size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(old.layers[i].window, gemma3.layers[i].window);
+    EXPECT_EQ(old.layers[i].rope, gemma3.layers[i].rope);
+  }
+}
+
+TEST_F(HfConfig, TheTextPartOfAModelThatSeesIsTaken) {
+  const FileConfig seeing =
+      read_hf_config(folder_.write("config.json", with("gemma3_vision", json::object()).dump()));
+  EXPECT_TRUE(seeing.wrapped);
+  EXPECT_EQ(seeing.config.family, "gemma3_text");
+  EXPECT_FALSE(read_hf_config(golden("gemma3/config.json")).wrapped);
+  // As google/gemma-3-4b-it has it.
+  const ModelConfig sparse = read({{"model_type", "gemma3"},
+                                   {"text_config",
+                                    {{"model_type", "gemma3_text"},
+                                     {"hidden_size", 2560},
+                                     {"intermediate_size", 10240},
+                                     {"num_hidden_layers", 34},
+                                     {"rope_scaling", {{"factor", 8.0}, {"rope_type", "linear"}}},
+                                     {"sliding_window", 1024}}},
+                                   {"vision_config", json::object()}});
+  EXPECT_EQ(sparse.heads, 8);
+  EXPECT_EQ(sparse.kv_heads, 4);
+  EXPECT_EQ(sparse.head_dim, 256);
+  EXPECT_EQ(sparse.vocab, 262208);
+  EXPECT_EQ(sparse.context, 131072);
+  EXPECT_TRUE(sparse.tied_output);
+  EXPECT_EQ(sparse.layers[0].window, 1024);
+  refused({{"model_type", "gemma3"}, {"vision_config", json::object()}},
+          {"config.json", "\"text_config\" is missing", "no text model"});
+  refused({{"model_type", "gemma3"}, {"text_config", 1}}, {"\"text_config\" is 1", "an object"});
+  refused({{"model_type", "llava"}, {"text_config", {{"model_type", "opt"}}}},
+          {"\"text_config\": model type \"opt\" is not supported"});
+}
+
+TEST_F(HfConfig, LongFactorsAreForPromptsBeyondTheOriginalContext) {
+  ModelConfig config = read(with("phi3_longrope", json::object()));
+  EXPECT_EQ(config.context, 64);
+  EXPECT_EQ(config.long_context, 256);
+  const std::vector<float> slow = config.long_ropes.at(0).freqs;
+  EXPECT_NE(slow, config.ropes.at(0).freqs);
+  ModelConfig same = config;
+  use_context(same, 64, "here");
+  EXPECT_EQ(same.ropes.at(0).freqs, config.ropes.at(0).freqs);
+  use_context(config, 65, "here");
+  EXPECT_EQ(config.ropes.at(0).freqs, slow);
+  EXPECT_EQ(config.context, 65);
   EXPECT_EQ(read(with("qwen2_yarn", {{"max_position_embeddings", 64}})).context, 256)
       << "yarn reaches 4 x 64";
+  expect_refusal([&] { use_context(config, 257, "here"); }, {"here", "257 positions", "from 1 to 65"});
 }
 
 TEST_F(HfConfig, MissingFieldsTakeTheFamilysDefaults) {
@@ -83,7 +193,7 @@ TEST_F(HfConfig, UnsupportedModelsAreRefusedByName) {
   refused(with("llama", {{"quantization_config", {{"quant_method", "hqq"}}}}),
           {"quantization_config", "hqq"});
   refused(with("llama", {{"final_logit_softcapping", 30.0}}), {"final_logit_softcapping"});
-  refused(with("qwen2", {{"layer_types", {"linear_attention"}}}), {"linear_attention"});
+  refused(with("qwen2", {{"layer_types", {"linear_attention", "full_attention"}}}), {"linear_attention"});
   const auto rope = [](json section) { return json{{"rope_parameters", std::move(section)}}; };
   refused(with("llama", rope({{"rope_type", "dynamic"}, {"factor", 2.0}})),
           {"rope type \"dynamic\"", "yarn"});

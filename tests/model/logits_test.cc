@@ -77,6 +77,7 @@ struct Case {
   const char* model;
   const char* adapter;   ///< may be empty
   const char* expected;  ///< folder
+  int32_t context = 0;   ///< of use_context(), beyond which the long logits are expected; 0: the model's own
 };
 
 constexpr Case cases[] = {
@@ -99,6 +100,24 @@ constexpr Case cases[] = {
     {"phi3_longrope_gguf", "phi3_longrope_gguf/model.gguf", "", "phi3_longrope"},
     {"olmo2", "olmo2", "", "olmo2"},
     {"olmo2_gguf", "olmo2_gguf/model.gguf", "", "olmo2"},
+    {"granite", "granite", "", "granite"},
+    {"granite_gguf", "granite_gguf/model.gguf", "", "granite"},
+    {"smollm3", "smollm3", "", "smollm3"},
+    {"smollm3_gguf", "smollm3_gguf/model.gguf", "", "smollm3"},
+    {"phi3_long", "phi3_longrope", "", "phi3_longrope", 256},
+    {"phi3_long_gguf", "phi3_longrope_gguf/model.gguf", "", "phi3_longrope", 256},
+    {"mistral_window", "mistral_window", "", "mistral_window"},
+    {"gemma2", "gemma2", "", "gemma2"},
+    {"gemma2_gguf", "gemma2_gguf/model.gguf", "", "gemma2"},
+    {"gemma3", "gemma3", "", "gemma3"},
+    {"gemma3_gguf", "gemma3_gguf/model.gguf", "", "gemma3"},
+    {"gemma3_vision", "gemma3_vision", "", "gemma3"},
+    {"olmo3", "olmo3", "", "olmo3"},
+    {"olmo3_gguf", "olmo3_gguf/model.gguf", "", "olmo3"},
+    {"glm4", "glm4", "", "glm4"},
+    {"glm4_gguf", "glm4_gguf/model.gguf", "", "glm4"},
+    {"glm4_lora", "glm4", "glm4_lora", "glm4_lora"},
+    {"glm4_gguf_lora", "glm4_gguf/model.gguf", "glm4_lora", "glm4_lora"},
     {"llama_lora", "llama", "llama_lora", "llama_lora"},
     {"llama_gguf_lora", "llama_gguf/model.gguf", "llama_lora", "llama_lora"},
     {"phi3_lora", "phi3", "phi3_lora", "phi3_lora"},
@@ -109,11 +128,13 @@ class Logits : public testing::TestWithParam<std::tuple<Case, bool>> {};
 TEST_P(Logits, EqualHuggingFace) {
   const auto& [test, quick] = GetParam();
   const std::string adapter = *test.adapter == '\0' ? "" : golden(test.adapter);
-  const Model model = load_model(golden(test.model), adapter);
-  const auto expected = read_golden_json(std::string(test.expected) + "/expected.json");
+  Model model = load_model(golden(test.model), adapter);
+  if (test.context > 0) use_context(model.config, test.context, "the test");
+  const std::string name = std::string(test.expected) + (test.context > 0 ? "/expected_long" : "/expected");
+  const auto expected = read_golden_json(name + ".json");
   const auto tokens = expected["tokens"].get<Tokens>();
   const auto greedy = expected["greedy"].get<Tokens>();
-  const std::vector<float> want = floats_of(read_text(golden(test.expected) + "/expected.f32"));
+  const std::vector<float> want = floats_of(read_text(golden(name + ".f32")));
   ASSERT_EQ(model.config.vocab, expected["vocab"].get<int32_t>());
   ASSERT_EQ(want.size(), tokens.size() * static_cast<size_t>(model.config.vocab));
 
@@ -137,6 +158,11 @@ INSTANTIATE_TEST_SUITE_P(Families, Logits, testing::Combine(testing::ValuesIn(ca
                            return std::string(std::get<0>(test.param).name) +
                                   (std::get<1>(test.param) ? "_quick" : "_reference");
                          });
+
+TEST(TextPart, LeavesTheRestOutWithOneNotice) {
+  const std::string notice = load_model(golden("gemma3_vision")).notice;
+  EXPECT_NE(notice.find("only the text model is used; 1 tensor of"), std::string::npos) << notice;
+}
 
 TEST(DefaultModel, EqualsHuggingFace) {
   NEED_MODEL();

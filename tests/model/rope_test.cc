@@ -15,10 +15,11 @@ TEST(Rope, TablesOfWellKnownModelsEqualHuggingFace) {
     SCOPED_TRACE(test["name"].get<std::string>());
     const ModelConfig config = read_hf_config(folder.write("config.json", test["config"].dump())).config;
     const auto want = floats_of(unhex(test["freqs"]));
-    ASSERT_EQ(config.rope_freqs.size(), want.size());
+    ASSERT_EQ(config.ropes.at(0).freqs.size(), want.size());
     ASSERT_EQ(config.rotary_dim, static_cast<int32_t>(2 * want.size()));
-    for (size_t i = 0; i < want.size(); ++i) EXPECT_FLOAT_EQ(config.rope_freqs[i], want[i]) << "pair " << i;
-    EXPECT_FLOAT_EQ(config.rope_scale, test["scale"].get<float>());
+    for (size_t i = 0; i < want.size(); ++i)
+      EXPECT_FLOAT_EQ(config.ropes[0].freqs[i], want[i]) << "pair " << i;
+    EXPECT_FLOAT_EQ(config.ropes[0].scale, test["scale"].get<float>());
   }
 }
 
@@ -38,8 +39,8 @@ TEST(Rope, NewSpellingGivesTheSameTable) {
     for (const char* key : {"rope_scaling", "rope_theta", "partial_rotary_factor"}) config.erase(key);
     config["rope_parameters"] = rope;
     const ModelConfig fresh = read_hf_config(folder.write("config.json", config.dump())).config;
-    EXPECT_EQ(fresh.rope_freqs, old.rope_freqs);
-    EXPECT_EQ(fresh.rope_scale, old.rope_scale);
+    EXPECT_EQ(fresh.ropes.at(0).freqs, old.ropes.at(0).freqs);
+    EXPECT_EQ(fresh.ropes[0].scale, old.ropes[0].scale);
     EXPECT_EQ(fresh.context, old.context);
   }
 }

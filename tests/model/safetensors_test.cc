@@ -80,8 +80,9 @@ TEST_F(Safetensors, ShardsAreCheckedAgainstTheirIndex) {
              fs::copy_options::recursive | fs::copy_options::overwrite_existing);
   };
   copy();
-  EXPECT_EQ(load_model(folder_.path()).config.layers, 2);
-  EXPECT_EQ(load_model(folder_.path() + "/model.safetensors.index.json").config.layers, 2);
+  EXPECT_EQ(load_model(folder_.path()).config.layer_count(), 2);
+  EXPECT_EQ(load_model(folder_.path()).notice, "");
+  EXPECT_EQ(load_model(folder_.path() + "/model.safetensors.index.json").config.layer_count(), 2);
   const std::string index = read_text(folder_.path() + "/model.safetensors.index.json");
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string changed = index;

@@ -65,7 +65,7 @@ TEST(WorkCount, CountsSharedSegmentsOfSeveralStacksOnce) {
 
 TEST(Work, FlopsEqualTheHandCount) {
   ModelConfig config;
-  config.layers = 1;
+  config.layers.resize(1);
   config.hidden = 2;
   config.ffn = 3;
   config.heads = 1;

@@ -15,6 +15,7 @@ from batch import batches, make_rows, pack, rows_of_batch
 from data import read_prompts
 from loss import Loss
 from model import open_model
+from transformers import AutoModelForCausalLM
 
 
 def sees(prompt, query, key):
@@ -91,6 +92,28 @@ class Batch(unittest.TestCase):
         for row, token in enumerate(changed):
             differs = (before[row] != after[row]).any(-1)
             self.assertTrue(torch.equal(differs, reach[row, :, token]), row)
+
+    def test_windows_are_those_that_the_model_has_by_itself(self):
+        """One plain prompt a row: the logits are those of the model without our mask."""
+        source = made.random_source(6)
+        listed = [made.from_segments([([source.randrange(tiny.VOCABULARY) for _ in range(40)], 0, [1] * 40, [], [])])
+                  for _ in range(3)]
+        made.write(self.folder / "plain.parquet", listed, "m")
+        rows = make_rows(read_prompts([self.folder / "plain.parquet"]), [[0], [1], [2]], 40)
+        for config in tiny.windowed_configs():
+            torch.manual_seed(5)
+            model = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa").eval()
+            with torch.no_grad():
+                expected = model(input_ids=rows.tokens, use_cache=False).logits
+                logits = Loss(model, torch.device("cpu")).logits(rows).view(expected.shape)
+            self.assertTrue(torch.allclose(logits, expected, atol=1e-5), config.model_type)
+
+    def test_a_window_hides_what_lies_before_it(self):
+        _, prompts = self.random_prompts(30, seed=7)
+        for prompt in range(30):
+            rows = make_rows(prompts, [[prompt]], int(prompts.lengths()[prompt]))
+            near = rows.positions[0][:, None] - rows.positions[0][None] < 4
+            self.assertTrue(torch.equal(rows.seen(4)[0], rows.seen()[0] & near), prompt)
 
     def test_packing_does_not_change_the_loss(self):
         tiny.save_model(self.folder / "model")

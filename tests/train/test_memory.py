@@ -99,6 +99,11 @@ class MemoryTest(unittest.TestCase):
         tiny.save_gguf(file, {"rope_factors_long.weight": divisors})
         self.assertIn("how to use rope_factors_long.weight", self.train("out", *LORA, "--model", file, code=2))
 
+    def test_a_file_whose_fields_would_be_overlooked_is_refused(self):
+        file = self.folder / "tiny.gguf"
+        tiny.save_gguf(file, family="granite")
+        self.assertIn("does not read GGUF files of this model (granite)", self.train("out", "--model", file, code=2))
+
     def test_a_file_that_lacks_a_tensor_is_refused(self):
         file = self.folder / "tiny.gguf"
         tiny.save_gguf(file, without="blk.1.ffn_up.weight")

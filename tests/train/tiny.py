@@ -8,7 +8,8 @@ import place  # noqa: F401  (finds train/)
 import gguf
 import torch
 import train
-from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+from transformers import (Gemma3TextConfig, LlamaConfig, LlamaForCausalLM, MistralConfig, Qwen2Config,
+                          Qwen2ForCausalLM)
 
 VOCABULARY = 64
 
@@ -18,6 +19,15 @@ def save_model(folder, seed=0):
     config = LlamaConfig(vocab_size=VOCABULARY, hidden_size=32, intermediate_size=64, num_hidden_layers=2,
                          num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=128)
     LlamaForCausalLM(config).save_pretrained(folder)
+
+
+def windowed_configs():
+    """Models with sliding windows in all layers, and in some."""
+    sizes = dict(vocab_size=VOCABULARY, hidden_size=32, intermediate_size=64, num_hidden_layers=3, num_attention_heads=4,
+                 num_key_value_heads=2, head_dim=8, max_position_embeddings=128, sliding_window=7, pad_token_id=None)
+    yield MistralConfig(**sizes)
+    yield Gemma3TextConfig(**sizes, layer_types=["sliding_attention", "full_attention", "sliding_attention"])
+    yield Qwen2Config(**sizes, use_sliding_window=True, max_window_layers=1)
 
 
 def save_qwen_model(folder, seed=0, score=-200, **sizes):

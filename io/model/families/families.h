@@ -1,0 +1,19 @@
+#pragma once
+#include "io/model/family.h"
+
+namespace sheaf {
+
+extern const Family kLlamaFamily;
+extern const Family kQwen2Family;
+extern const Family kQwen3Family;
+extern const Family kMistralFamily;
+extern const Family kPhi3Family;
+extern const Family kOlmo2Family;
+extern const Family kGraniteFamily;
+extern const Family kSmolLm3Family;
+extern const Family kGemma2Family;
+extern const Family kGemma3Family;
+extern const Family kOlmo3Family;
+extern const Family kGlm4Family;
+
+}  // namespace sheaf
