@@ -225,7 +225,7 @@ class CudaBackend final : public Backend {
   /// Plans the step and sends its arrays. After this it needs no more memory.
   void upload(Step& step) {
     try {
-      step.pack(planner_);
+      step.pack(planner_, model_.windows);
       if (inputs_.size() < step.staging.capacity()) {
         let_go_of_memory();
         inputs_.grow(step.staging.capacity());
@@ -243,7 +243,7 @@ class CudaBackend final : public Backend {
   void make_room(Step& step) {
     const std::vector<Pick>& picks = step.batch->picks;
     const auto together = static_cast<int64_t>(most_picks_together(picks, kPicksAtOnce));
-    const Activations::Size size{step.rows(), step.plan.partial_rows, static_cast<int64_t>(picks.size()),
+    const Activations::Size size{step.rows(), step.partial_rows(), static_cast<int64_t>(picks.size()),
                                  together};
     if (!model_.room.holds(size)) {
       let_go_of_memory();
@@ -262,10 +262,7 @@ class CudaBackend final : public Backend {
   void run_or_replay_layers(Step& step, bool timed) {
     const auto run = [&] { run_layers(model_, step, layers_to_run_); };
     if (timed || !replays_ || layers_to_run_ < config().layer_count()) return run();
-    const AttentionInputs& attention = step.arrays.attention;
-    const LayerGraphs::Key key{step.rows(), attention.small_items > 0, attention.large_items > 0,
-                               attention.merged_count > 0};
-    const bool replayed = graphs_.run(key, model_.stream.get(), run);
+    const bool replayed = graphs_.run({step.rows(), step.attention_kinds()}, model_.stream.get(), run);
     if (replayed && options_.replayed) ++*options_.replayed;
   }
 

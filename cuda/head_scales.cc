@@ -24,7 +24,7 @@ class Bounds {
   explicit Bounds(const LoadedModel& model)
       : model_(model), config_(model.config), input_(std::sqrt(static_cast<float>(config_.hidden))) {
     lengths_.grow(heads() * config_.head_dim);
-    if (config_.norms.post_attention) input_ = longest_embedding();
+    if (grows()) input_ = longest_embedding() * config_.embedding_scale;
   }
 
   /// Layers come in order.
@@ -49,10 +49,13 @@ class Bounds {
         bound = turned(reach, k_norm, head - config_.heads, config_.kv_heads);
       scales.push_back(std::max(bound, kLeast) / kLargestE4m3);
     }
-    if (config_.norms.post_attention) input_ += normed(layer.attention_norm) + normed(layer.mlp_norm);
+    if (grows())
+      input_ += config_.residual_scale * (normed(layer.post_attention_norm) + normed(layer.post_mlp_norm));
   }
 
  private:
+  /// Whether heads are made of the residual stream as it is.
+  bool grows() const { return !config_.norms.pre_attention; }
   int32_t heads() const { return config_.heads + 2 * config_.kv_heads; }
   std::vector<float> read(const DeviceMemory<float>& from) const {
     std::vector<float> values(static_cast<size_t>(from.size()));
@@ -96,7 +99,7 @@ class Bounds {
 
   /// Of the rows of queries, keys and values, times the weight of the norm before them.
   std::vector<float> weight_lengths(const DeviceLayer& layer) const {
-    const float* norm = config_.norms.post_attention ? nullptr : layer.attention_norm.data();
+    const float* norm = grows() ? nullptr : layer.pre_attention_norm.data();
     const int32_t rows = heads() * config_.head_dim;
     const cudaStream_t stream = model_.stream.get();
     if (model_.fp8)
@@ -110,7 +113,8 @@ class Bounds {
   float turned(std::span<const float> reach, const std::vector<float>& norm, int32_t head,
                int32_t of_heads) const {
     const int64_t dim = config_.head_dim, half = config_.rotary_dim / 2;
-    const float scale = std::max(1.0f, config_.ropes.front().scale);
+    float scale = 1;
+    for (const RopeTable& rope : config_.ropes) scale = std::max(scale, rope.scale);
     if (config_.qk_norm != QkNorm::none) {
       const bool each = config_.qk_norm == QkNorm::per_head;
       const auto weights = each ? std::span<const float>(norm) : part(norm, head * dim, dim);

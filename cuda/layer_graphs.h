@@ -2,18 +2,18 @@
 #include <cuda_runtime.h>
 #include <map>
 #include <set>
-#include <tuple>
+#include <utility>
 
 #include "cuda/base/device_memory.h"
 
 namespace sheaf::cuda {
 
 /// The layers of steps as CUDA graphs, by all that decides which kernels run and with which arguments: the
-/// number of rows and the kinds of attention blocks. What else changes from step to step lies in device
+/// number of rows and the kinds of attention blocks (Step::attention_kinds). What else changes from step to step lies in device
 /// memory. Graphs hold addresses: where memory moves, forget() them.
 class LayerGraphs {
  public:
-  using Key = std::tuple<int32_t, bool, bool, bool>;
+  using Key = std::pair<int32_t, uint64_t>;
 
   LayerGraphs() = default;
   ~LayerGraphs() { forget(); }

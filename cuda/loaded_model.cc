@@ -1,11 +1,15 @@
 #include "cuda/loaded_model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "core/base/error.h"
+
 namespace sheaf::cuda {
 namespace {
+
+constexpr size_t kMostWindows = 20;  // Step::attention_kinds() has three bits for each
 
 /// As the kernels take it; the pool's slots are not known yet.
 HeadLayout head_layout(const ModelConfig& config) {
@@ -17,11 +21,24 @@ HeadLayout head_layout(const ModelConfig& config) {
   layout.rotary_dim = config.rotary_dim;
   layout.norm = static_cast<int32_t>(config.qk_norm);
   layout.eps = config.norm_eps;
-  layout.rope_scale = config.ropes.front().scale;
   const double scale = config.score_scale > 0 ? static_cast<double>(config.score_scale)
                                               : 1 / std::sqrt(static_cast<double>(config.head_dim));
   layout.query_scale = static_cast<float>(1.4426950408889634 * scale);
+  layout.score_cap = static_cast<float>(1.4426950408889634 * static_cast<double>(config.score_cap));
   return layout;
+}
+
+/// A window as long as the context hides nothing.
+int32_t window_in(const ModelConfig& config, const LayerConfig& layer) {
+  return layer.window < config.context ? layer.window : 0;
+}
+
+std::vector<int32_t> windows_of(const ModelConfig& config) {
+  std::vector<int32_t> windows;
+  for (const LayerConfig& layer : config.layers)
+    if (std::ranges::find(windows, window_in(config, layer)) == windows.end())
+      windows.push_back(window_in(config, layer));
+  return windows;
 }
 
 }  // namespace
@@ -29,10 +46,11 @@ HeadLayout head_layout(const ModelConfig& config) {
 LoadedModel::LoadedModel(ModelConfig the_config, DeviceWeights the_weights, bool in_fp8,
                          ProductKernels kernels)
     : config(std::move(the_config)),
+      windows(windows_of(config)),
       weights(std::move(the_weights)),
       fp8(in_fp8),
       layout(head_layout(config)),
-      products(kernels) {
+      products(kernels, config.activation) {
   products.set_stream(stream.get());
   if (!packed()) return;
   int64_t most = 0;
@@ -42,6 +60,11 @@ LoadedModel::LoadedModel(ModelConfig the_config, DeviceWeights the_weights, bool
     expanded8.grow(most);
   else
     expanded.grow(most);
+}
+
+size_t LoadedModel::window_of(int32_t layer) const {
+  const int32_t own = window_in(config, config.layers[static_cast<size_t>(layer)]);
+  return static_cast<size_t>(std::ranges::find(windows, own) - windows.begin());
 }
 
 const bf16* LoadedModel::bf16_weight(const DeviceMatrix& matrix) const {
@@ -61,6 +84,9 @@ Fp8Weight LoadedModel::fp8_weight(const DeviceMatrix& matrix) const {
 void check_model(const ModelConfig& config, const CudaOptions& options) {
   if (const std::string field = uncomputed_field(config); !field.empty())
     refuse("the CUDA engine does not compute this model yet ({}); use --device cpu", field);
+  if (const size_t windows = windows_of(config).size(); windows > kMostWindows)
+    refuse("{} different sliding windows are more than the CUDA engine supports ({}); set engine.device: cpu",
+           windows, kMostWindows);
   const auto cannot = [](std::string what) { refuse("{}; set engine.device: cpu", what); };
   const int32_t padded = padded_head_dim(config.head_dim), group = config.heads / config.kv_heads;
   const int32_t most = options.reproducible ? kSmallBlock : kLargeBlock;
@@ -73,6 +99,8 @@ void check_model(const ModelConfig& config, const CudaOptions& options) {
   if (config.hidden > kMostHidden)
     cannot(fmt::format("a hidden size of {} is more than the CUDA engine supports ({})", config.hidden,
                        kMostHidden));
+  if (options.fp8_keys && rotates_key_biases(config) && rotary_tables(config) > 1)
+    cannot("engine.kv_dtype: fp8 does not work with biases of keys that layers rotate in different ways");
   if (options.fp8) {
     if (!hopper_fp8_products() && !ada_fp8_products())
       refuse("model.dtype: fp8 needs an Ada, Hopper or later GPU, and a program built for it; use bf16");
@@ -94,23 +122,8 @@ void check_model(const ModelConfig& config, const CudaOptions& options) {
 namespace sheaf {
 
 std::string uncomputed_field(const ModelConfig& config) {
-  if (config.activation != Activation::silu) return "activation: GELU by tanh";
-  if (config.norms != Norms{} && config.norms != kNormsAfter)
-    return "norms: before and after attention and MLP";
   if (config.biases.o || config.biases.gate || config.biases.up || config.biases.down || config.biases.output)
     return "biases: on projections other than q, k and v";
-  for (const auto& [name, value] : {std::pair{"embedding_scale", config.embedding_scale},
-                                    {"residual_scale", config.residual_scale},
-                                    {"logit_scale", config.logit_scale}})
-    if (value != 1) return fmt::format("{}: {}", name, value);
-  for (const auto& [name, value] :
-       {std::pair{"score_cap", config.score_cap}, {"logit_cap", config.logit_cap}})
-    if (value != 0) return fmt::format("{}: {}", name, value);
-  if (config.ropes.size() != 1) return fmt::format("ropes: {} rotary tables", config.ropes.size());
-  for (const LayerConfig& layer : config.layers) {
-    if (layer.rope < 0) return "rope: layers without rotary positions";
-    if (layer.window > 0 && layer.window < config.context) return fmt::format("window: {}", layer.window);
-  }
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/model/config.h"
+#include "core/model/footprint.h"
 #include "cuda/attention/attention.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/base/floats.h"
@@ -32,8 +33,8 @@ struct Fp8Memory {
 /// Device memory that every step uses anew.
 struct Activations {
   DeviceMemory<float> x;             ///< [rows, hidden], the residual stream
-  DeviceMemory<float> rope;          ///< [rows, rotary_dim], cosines then sines
-  DeviceMemory<float> y;             ///< [rows, hidden], post-norm families only
+  DeviceMemory<float> rope;          ///< [rotary tables, rows, rotary_dim], cosines then sines
+  DeviceMemory<float> y;             ///< [rows, hidden], where adds_apart()
   DeviceMemory<bf16> normed;         ///< [rows, hidden]
   DeviceMemory<bf16> qkv;            ///< scratch of [rows, (heads + 2 kv_heads) × head_dim]
   DeviceMemory<f16> q;               ///< [rows, heads, padded_dim]
@@ -68,10 +69,10 @@ struct Activations {
     size.picks_at_once = std::max(size.picks_at_once, ceil(wanted.picks_at_once));
     const int64_t heads = config.heads, q_size = heads * config.head_dim;
     x.grow(size.rows * config.hidden);
-    rope.grow(size.rows * config.rotary_dim);
+    rope.grow(size.rows * config.rotary_dim * rotary_tables(config));
     // Picked rows pass through it too, and a row may be picked twice.
     normed.grow(std::max(fp8 ? 0 : size.rows, size.picks_at_once) * config.hidden);
-    if (config.norms.post_attention) y.grow(size.rows * config.hidden);
+    if (adds_apart(config)) y.grow(size.rows * config.hidden);
     qkv.grow(scratch_tokens(size.rows) * (q_size + int64_t{2} * config.kv_heads * config.head_dim));
     q.grow(size.rows * heads * layout.padded_dim);
     if (attends_in_fp8) q8.grow(q.size());
@@ -114,6 +115,7 @@ struct LoadedModel {
   LoadedModel(ModelConfig config, DeviceWeights weights, bool fp8, ProductKernels kernels);
 
   ModelConfig config;
+  std::vector<int32_t> windows;  ///< of the layers, each once; 0: they see all keys
   DeviceWeights weights;
   bool fp8;                       ///< whether the layers' products are in FP8
   bool attention_rounds = false;  ///< whether attention writes e4m3 itself
@@ -134,6 +136,18 @@ struct LoadedModel {
   /// stream keeps the order.
   const bf16* bf16_weight(const DeviceMatrix& matrix) const;
   Fp8Weight fp8_weight(const DeviceMatrix& matrix) const;
+
+  /// Which of the windows a layer has.
+  size_t window_of(int32_t layer) const;
+  /// Rotary table `index` of the step's rows.
+  float* rope_table(int32_t index) const {
+    return room.rope.data() + index * room.size.rows * config.rotary_dim;
+  }
+  /// That of a layer; the last one where it does not rotate.
+  const float* rope_of(int32_t layer) const {
+    const int32_t own = config.layers[static_cast<size_t>(layer)].rope;
+    return rope_table(own >= 0 ? own : static_cast<int32_t>(config.ropes.size()));
+  }
 
   bool narrow_keys() const { return pool.narrow_keys.size() > 0; }
   NarrowKeys narrow(int32_t layer) const {

@@ -21,6 +21,9 @@ void compute_logits(LoadedModel& model, const Step& step, PickRange range) {
            config.hidden, config.norm_eps, room.normed.data(), model.stream.get());
   model.products.multiply(model.weights.output_or_embedding(), room.normed.data(), range.count(),
                           config.vocab, config.hidden, room.logits.data());
+  if (config.logit_scale != 1 || config.logit_cap > 0)
+    scale_rows(room.logits.data(), int64_t{range.count()} * config.vocab, config.logit_scale, config.logit_cap,
+               model.stream.get());
 }
 
 /// Waits for the logits, hands them out and draws from them.

@@ -35,7 +35,29 @@ struct Fp8 {
   }
 };
 
-/// Norm (unless it comes after), heads, attention, its output, and the norm that follows.
+/// What a block gives, in `y`, is added to the residual stream; `next` [hidden] is the norm before the next
+/// block, or nothing.
+template <class Numbers>
+void add_block(const LoadedModel& model, const DeviceMemory<float>& norm, const float* next, int32_t rows) {
+  const ModelConfig& config = model.config;
+  add_normed(model.room.y.data(), {norm.data(), next, config.residual_scale, config.norm_eps}, rows,
+             config.hidden, model.room.x.data(), Numbers::normed(model.room), model.stream.get());
+}
+
+/// What the next block reads of the residual stream: normed by `norm` [hidden], or as it is.
+template <class Numbers>
+void enter_block(const LoadedModel& model, const DeviceMemory<float>& norm, int32_t rows) {
+  const ModelConfig& config = model.config;
+  const Activations& room = model.room;
+  if (norm.size() > 0)
+    rms_norm(room.x.data(), nullptr, norm.data(), rows, config.hidden, config.norm_eps, Numbers::normed(room),
+             model.stream.get());
+  else
+    round_rows(room.x.data(), rows, config.hidden, Numbers::normed(room), model.stream.get());
+}
+
+/// Heads, attention, its output, and the norm that follows. What it reads is normed already where blocks are
+/// added apart.
 template <class Numbers>
 void run_attention(LoadedModel& model, Step& step, int32_t index) {
   const ModelConfig& config = model.config;
@@ -46,14 +68,13 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
   const int64_t q_size = int64_t{config.heads} * config.head_dim;
   f16 *keys = model.keys(index), *values = model.values(index);
 
-  if (!config.norms.post_attention)
-    rms_norm(room.x.data(), nullptr, layer.attention_norm.data(), rows, hidden, config.norm_eps,
-             Numbers::normed(room), stream);
+  const bool apart = adds_apart(config);
+  if (!apart) enter_block<Numbers>(model, layer.pre_attention_norm, rows);
   step.clock.mark(Stage::norms);
   HeadTargets targets{layer.qkv_bias.data(),
                       layer.q_norm.data(),
                       layer.k_norm.data(),
-                      room.rope.data(),
+                      model.rope_of(index),
                       step.arrays.kv_slots,
                       model.layout,
                       room.q.data(),
@@ -66,7 +87,9 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
   }
   const bool rounded = model.products.heads(Numbers::weight(model, layer.qkv), Numbers::normed(room), rows,
                                             hidden, targets, room.qkv.data());
-  const AttentionInputs* on_device = step.arrays.attention_on_device;
+  const size_t window = model.window_of(index);
+  const AttentionInputs& attention = step.arrays.attention[window];
+  const AttentionInputs* on_device = step.arrays.attention_on_device + window;
   AttentionTensors tensors{room.q.data(),
                            keys,
                            values,
@@ -76,10 +99,10 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
                            Numbers::attended(model)};
   if (model.narrow_keys()) {
     if (index == 0 && narrow.bias)
-      place_turns(room.rope.data(), step.arrays.kv_slots, rows, on_device, model.layout, narrow.turns,
+      place_turns(model.rope_table(0), step.arrays.kv_slots, rows, on_device, model.layout, narrow.turns,
                   stream);
     if (!rounded) round_keys(step.arrays.kv_slots, rows, model.layout, keys, narrow, stream);
-    if (step.arrays.attention.in_order) copy_keys(on_device, model.layout, narrow, stream);
+    if (attention.in_order) copy_keys(on_device, model.layout, narrow, stream);
     if (model.attends_in_fp8) {
       if (!rounded) round_queries(room.q.data(), rows, model.layout, narrow.scales, room.q8.data(), stream);
       tensors.q8 = room.q8.data();
@@ -87,43 +110,43 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
     } else {
       expand_keys(on_device, model.layout, narrow, keys, stream);
     }
-  } else if (step.arrays.attention.in_order) {
+  } else if (attention.in_order) {
     copy_keys(on_device, model.layout, keys, values, stream);
   }
   step.clock.mark(Stage::heads);
-  attend(step.arrays.attention, on_device, model.layout, tensors, stream);
+  attend(attention, on_device, model.layout, tensors, stream);
   const auto mixed = Numbers::mixed(model, rows);
   step.clock.mark(Stage::attention);
-  const bool post = config.norms.post_attention;
   model.products.multiply(Numbers::weight(model, layer.o), mixed, rows, hidden, q_size,
-                          post ? room.y.data() : room.x.data(), !post);
+                          apart ? room.y.data() : room.x.data(), !apart);
   step.clock.mark(Stage::attention_output);
-  if (post)
-    add_rms_norm(room.y.data(), layer.attention_norm.data(), rows, hidden, config.norm_eps, room.x.data(),
-                 Numbers::normed(room), stream);
+  if (apart)
+    add_block<Numbers>(model, layer.post_attention_norm, layer.pre_mlp_norm.data(), rows);
   else
-    rms_norm(room.x.data(), nullptr, layer.mlp_norm.data(), rows, hidden, config.norm_eps,
-             Numbers::normed(room), stream);
+    enter_block<Numbers>(model, layer.pre_mlp_norm, rows);
   step.clock.mark(Stage::norms);
 }
 
-/// Gate, up and down, and the norm that follows where it comes after.
+/// Gate, up and down, and where blocks are added apart, the norms that follow.
 template <class Numbers>
-void run_mlp(LoadedModel& model, Step& step, const DeviceLayer& layer) {
+void run_mlp(LoadedModel& model, Step& step, int32_t index) {
   const ModelConfig& config = model.config;
+  const std::vector<DeviceLayer>& layers = model.weights.layers;
+  const DeviceLayer& layer = layers[static_cast<size_t>(index)];
   const Activations& room = model.room;
   const int32_t rows = step.rows(), hidden = config.hidden;
 
   model.products.gated(Numbers::weight(model, layer.gate_up), Numbers::normed(room), rows, config.ffn, hidden,
                        room.gate_up.data(), Numbers::mlp(room));
   step.clock.mark(Stage::mlp_up);
-  const bool post = config.norms.post_attention;
+  const bool apart = adds_apart(config);
   model.products.multiply(Numbers::weight(model, layer.down), Numbers::mlp(room), rows, hidden, config.ffn,
-                          post ? room.y.data() : room.x.data(), !post);
+                          apart ? room.y.data() : room.x.data(), !apart);
   step.clock.mark(Stage::mlp_down);
-  if (post)
-    add_rms_norm(room.y.data(), layer.mlp_norm.data(), rows, hidden, config.norm_eps, room.x.data(),
-                 Numbers::normed(room), model.stream.get());
+  if (!apart) return;
+  const size_t next = static_cast<size_t>(index) + 1;
+  add_block<Numbers>(model, layer.post_mlp_norm,
+                     next < layers.size() ? layers[next].pre_attention_norm.data() : nullptr, rows);
 }
 
 }  // namespace
@@ -133,29 +156,32 @@ void start_rows(LoadedModel& model, const Step& step) {
   const Activations& room = model.room;
   const cudaStream_t stream = model.stream.get();
   const int32_t rows = step.rows();
-  rope_table(model.weights.rope_freqs.data(), step.arrays.positions, rows, model.layout, room.rope.data(),
-             stream);
+  for (int32_t i = 0; i < rotary_tables(config); ++i) {
+    const auto own = static_cast<size_t>(i);
+    rope_table(model.weights.rope_freqs.data() + i * (config.rotary_dim / 2), step.arrays.positions, rows,
+               config.rotary_dim, own < config.ropes.size() ? config.ropes[own].scale : 1.0f,
+               model.rope_table(i), stream);
+  }
   const DeviceWeights& weights = model.weights;
   if (weights.embedding.size() > 0)
     embed(weights.embedding.data(), step.arrays.tokens, rows, config.hidden, room.x.data(), stream);
   else
     embed(weights.packed_embedding.rows, step.arrays.tokens, rows, room.x.data(), stream);
-  if (!config.norms.post_attention) return;
-  if (model.fp8)
-    round_rows(room.x.data(), rows, config.hidden, Fp8::normed(room), stream);
-  else
-    round_rows(room.x.data(), rows, config.hidden, Bf16::normed(room), stream);
+  if (config.embedding_scale != 1)
+    scale_rows(room.x.data(), int64_t{rows} * config.hidden, config.embedding_scale, 0, stream);
+  if (!adds_apart(config)) return;
+  const DeviceMemory<float>& norm = weights.layers.front().pre_attention_norm;
+  model.fp8 ? enter_block<Fp8>(model, norm, rows) : enter_block<Bf16>(model, norm, rows);
 }
 
 void run_layers(LoadedModel& model, Step& step, int32_t layers) {
   for (int32_t i = 0; i < layers; ++i) {
-    const DeviceLayer& layer = model.weights.layers[static_cast<size_t>(i)];
     if (model.fp8) {
       run_attention<Fp8>(model, step, i);
-      run_mlp<Fp8>(model, step, layer);
+      run_mlp<Fp8>(model, step, i);
     } else {
       run_attention<Bf16>(model, step, i);
-      run_mlp<Bf16>(model, step, layer);
+      run_mlp<Bf16>(model, step, i);
     }
   }
 }

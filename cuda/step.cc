@@ -4,24 +4,30 @@
 
 namespace sheaf::cuda {
 
-void Step::pack(const AttentionPlanner& planner) {
-  planner(*batch, plan);
+void Step::pack(const AttentionPlanner& planner, std::span<const int32_t> windows) {
+  plans.resize(windows.size());
+  for (size_t i = 0; i < windows.size(); ++i) planner(*batch, windows[i], plans[i]);
   staging.clear();
   places_.clear();
-  AttentionInputs& attention = arrays.attention;
+  arrays.attention.assign(windows.size(), {});
   pack(batch->tokens, arrays.tokens);
   pack(batch->positions, arrays.positions);
   pack(batch->kv_slots, arrays.kv_slots);
   // Up to here places depend on the number of rows alone, so that a graph finds the slots and this again.
-  attention_at_ = staging.add(std::span<const AttentionInputs>(&attention, 1));  // place() changes it
-  pack(plan.items, attention.items);
-  pack(plan.rows, attention.rows);
-  pack(plan.pages, attention.pages);
-  pack(plan.merged_rows, attention.merged_rows);
-  pack(plan.partial_begin, attention.partial_begin);
-  pack(plan.partials, attention.partials);
-  pack(batch->copies, attention.copies);
-  pack(batch->pages, attention.seen_pages);
+  attention_at_ = staging.add(std::span<const AttentionInputs>(arrays.attention));  // place() changes it
+  for (size_t i = 0; i < windows.size(); ++i) {
+    const AttentionPlan& plan = plans[i];
+    AttentionInputs& attention = arrays.attention[i];
+    pack(plan.items, attention.items);
+    pack(plan.rows, attention.rows);
+    pack(plan.pages, attention.pages);
+    if (plan.window > 0) pack(plan.page_positions, attention.page_positions);
+    pack(plan.merged_rows, attention.merged_rows);
+    pack(plan.partial_begin, attention.partial_begin);
+    pack(plan.partials, attention.partials);
+  }
+  pack(batch->copies, arrays.attention.front().copies);
+  pack(batch->pages, arrays.attention.front().seen_pages);
   pack_picks();
 }
 
@@ -67,17 +73,38 @@ void Step::list_chains() {
 
 void Step::place(const std::byte* device, int32_t page_size, bool in_order) {
   for (const auto& place : places_) place(device);
-  AttentionInputs& attention = arrays.attention;
   arrays.attention_on_device = reinterpret_cast<const AttentionInputs*>(device + attention_at_);
-  attention.small_items = plan.small_items;
-  attention.large_items = static_cast<int32_t>(plan.items.size()) - plan.small_items;
-  attention.page_size = page_size;
-  attention.merged_count = static_cast<int32_t>(plan.merged_rows.size());
-  attention.partial_rows = plan.partial_rows;
-  attention.in_order = in_order;
-  attention.copy_count = static_cast<int32_t>(batch->copies.size());
-  attention.seen_count = static_cast<int32_t>(batch->pages.size());
-  staging.put(attention_at_, attention);
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const AttentionPlan& plan = plans[i];
+    AttentionInputs& attention = arrays.attention[i];
+    attention.small_items = plan.small_items;
+    attention.large_items = static_cast<int32_t>(plan.items.size()) - plan.small_items;
+    attention.page_size = page_size;
+    attention.merged_count = static_cast<int32_t>(plan.merged_rows.size());
+    attention.partial_rows = plan.partial_rows;
+    attention.in_order = in_order;
+    attention.copies = arrays.attention.front().copies;
+    attention.copy_count = static_cast<int32_t>(batch->copies.size());
+    attention.seen_pages = arrays.attention.front().seen_pages;
+    attention.seen_count = static_cast<int32_t>(batch->pages.size());
+    attention.window = plan.window;
+    attention.row_positions = arrays.positions;
+    staging.put(attention_at_ + static_cast<int64_t>(i * sizeof(AttentionInputs)), attention);
+  }
+}
+
+int64_t Step::partial_rows() const {
+  int64_t most = 0;
+  for (const AttentionPlan& plan : plans) most = std::max<int64_t>(most, plan.partial_rows);
+  return most;
+}
+
+uint64_t Step::attention_kinds() const {
+  uint64_t kinds = 1;
+  for (const AttentionInputs& attention : arrays.attention)
+    for (const bool some : {attention.small_items > 0, attention.large_items > 0, attention.merged_count > 0})
+      kinds = kinds * 2 + (some ? 1 : 0);
+  return kinds;
 }
 
 void Step::hand_back() const {

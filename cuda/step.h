@@ -56,8 +56,8 @@ struct StepArrays {
   const int32_t* tokens;                       ///< [rows]
   const int32_t* positions;                    ///< [rows]
   const int32_t* kv_slots;                     ///< [rows]
-  AttentionInputs attention;                   ///< on the host; its pointers are of the device
-  const AttentionInputs* attention_on_device;  ///< [1], the same
+  std::vector<AttentionInputs> attention;      ///< [windows], on the host; their pointers are of the device
+  const AttentionInputs* attention_on_device;  ///< [windows], the same
   const int32_t* pick_rows;                    ///< [picks]
   const GreedyPick* greedy;                    ///< [picks]
   const int32_t* allowed;                      ///< token lists that `greedy` points into
@@ -72,18 +72,22 @@ inline bool on_host(const Pick& pick) {
 
 /// What a step in flight has of its own. All the rest (LoadedModel) is used by one step after the other.
 struct Step {
-  /// Plans the step's attention and packs its arrays into `staging`.
-  void pack(const AttentionPlanner& planner);
+  /// Plans the step's attention for each of the model's windows, and packs its arrays into `staging`.
+  void pack(const AttentionPlanner& planner, std::span<const int32_t> windows);
   /// Fills in `arrays`, given where on the device the packed block will lie. To be called before it is sent.
   void place(const std::byte* device, int32_t page_size, bool in_order);
   /// Writes the tokens that the device picked to `picked`, once the step is done.
   void hand_back() const;
 
   int32_t rows() const { return batch->rows(); }
+  /// Partial results of attention that exist at once.
+  int64_t partial_rows() const;
+  /// Which kinds of attention blocks and merges each window has: one number for each answer.
+  uint64_t attention_kinds() const;
 
   const StepBatch* batch = nullptr;
   std::span<Picked> picked;  ///< [picks]
-  AttentionPlan plan;
+  std::vector<AttentionPlan> plans;  ///< [windows]
   std::vector<ChainGroup> chain_groups;
   Staging staging;
   StepArrays arrays{};

@@ -1,5 +1,7 @@
 #include "core/model/footprint.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 
 namespace sheaf {
@@ -26,13 +28,24 @@ int64_t cpu_step_bytes(const ModelConfig& config, int64_t tokens) {
 int64_t cuda_step_bytes(const ModelConfig& config, int64_t tokens, int64_t picks, bool fp8_keys) {
   const int64_t q = int64_t{config.heads} * config.head_dim, kv = int64_t{config.kv_heads} * config.head_dim;
   const int64_t floats =
-      int64_t{config.hidden} * (config.norms.post_attention || config.norms.post_mlp ? 2 : 1) +
-      config.rotary_dim;
+      int64_t{config.hidden} * (adds_apart(config) ? 2 : 1) +
+      int64_t{rotary_tables(config)} * config.rotary_dim;
   const int64_t queries = int64_t{config.heads} * padded_head_dim(config.head_dim);
   const int64_t halves = config.hidden + queries + q + config.ffn, bytes = fp8_keys ? queries : 0;
   const int64_t scratch = q + 2 * kv + int64_t{2} * config.ffn;
   return tokens * (4 * floats + 2 * halves + bytes) + 2 * scratch_tokens(tokens) * scratch +
          4 * picks * config.vocab;
+}
+
+bool adds_apart(const ModelConfig& config) {
+  const Norms& norms = config.norms;
+  return norms.post_attention || norms.post_mlp || !norms.pre_attention || !norms.pre_mlp ||
+         config.residual_scale != 1;
+}
+
+int32_t rotary_tables(const ModelConfig& config) {
+  const bool plain = std::ranges::any_of(config.layers, [](const LayerConfig& layer) { return layer.rope < 0; });
+  return static_cast<int32_t>(config.ropes.size()) + (plain ? 1 : 0);
 }
 
 bool rotates_key_biases(const ModelConfig& config) {

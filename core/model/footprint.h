@@ -37,6 +37,13 @@ Footprint cuda_footprint(const ModelConfig& config, bool fp8_keys = false);
 /// beside it.
 bool rotates_key_biases(const ModelConfig& config);
 
+/// Whether the CUDA engine computes what a block gives apart, before it is added to the residual stream: it is
+/// normed or scaled first, or no norm reads the sum.
+bool adds_apart(const ModelConfig& config);
+
+/// Rotary tables of a step on the CUDA engine: one more, of zeros, where some layers do not rotate.
+int32_t rotary_tables(const ModelConfig& config);
+
 /// What attention on a Hopper GPU multiplies where the cache is `stored`: keys in FP8 as they are, or
 /// expanded first (in order, with a rotated bias, and in very small or large heads).
 KvPrecision attended_precision(const ModelConfig& config, KvPrecision stored, bool reproducible);

@@ -18,7 +18,8 @@
 // Phases: bring_queries and bring_pages send for the queries and the first 64 keys; then for every 64 keys
 //   1. the next 64 are sent for, and those of this stage waited for
 //   2. multiply_keys: scores of q × keysᵀ, in base 2 (the queries are scaled)
-//   3. hide_unseen: scores of keys that a row does not see become -inf, unless all rows see all of them
+//   3. cap_scores, where the model has a cap; hide_unseen: scores of keys that a row does not see become
+//      -inf, unless all rows see all of them
 //   4. soften: scores become weights relative to the highest yet, and what was summed before is shrunk to it
 //   5. multiply_values: weights × values are added up
 // and at the end write_results: results over their sums, to their rows or as partial results.
@@ -127,26 +128,40 @@ __device__ bool all_seen(int page_size, const AttentionItem& item, const Attenti
   return __all_sync(0xffffffffu, whole) != 0;
 }
 
-__device__ bool sees(int page_size, const AttentionItem& item, const AttentionPage* pages, int first, int key,
-                     int row) {
-  const int at = first + key / page_size;
+/// Whether row `row` of the block sees a key of a stage; it sees none before position `from`.
+__device__ bool sees(const AttentionInputs& in, const AttentionItem& item, const AttentionPage* pages,
+                     int first, int key, int row, int from) {
+  const int at = first + key / in.page_size, inside = key % in.page_size;
   if (at >= item.page_count) return false;
   const AttentionPage page = pages[at];
-  return row >= page.first_row && row < page.last_row && key % page_size < min(page.keys, page.base + row);
+  return row >= page.first_row && row < page.last_row && inside < min(page.keys, page.base + row) &&
+         (in.window == 0 || in.page_positions[item.first_page + at] + inside >= from);
+}
+
+/// Scores become cap · tanh(score / cap).
+template <int kTiles>
+__device__ void cap_scores(float cap, float (&score)[kTiles][kKeys / 8][4]) {
+#pragma unroll
+  for (int t = 0; t < kTiles; ++t)
+#pragma unroll
+    for (int n = 0; n < kKeys / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) score[t][n][i] = cap * tanhf(score[t][n][i] / cap);
 }
 
 /// Scores of keys that a row does not see become -inf.
 template <int kTiles>
-__device__ void hide_unseen(int page_size, const AttentionItem& item, const AttentionPage* pages, int first,
-                            const int (&row)[kTiles][2], int lane, float (&score)[kTiles][kKeys / 8][4]) {
-  if (all_seen(page_size, item, pages, first, lane)) return;
+__device__ void hide_unseen(const AttentionInputs& in, const AttentionItem& item, const AttentionPage* pages,
+                            int first, const int (&row)[kTiles][2], const int (&from)[kTiles][2], int lane,
+                            float (&score)[kTiles][kKeys / 8][4]) {
+  if (in.window == 0 && all_seen(in.page_size, item, pages, first, lane)) return;
 #pragma unroll
   for (int t = 0; t < kTiles; ++t)
 #pragma unroll
     for (int n = 0; n < kKeys / 8; ++n)
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        if (!sees(page_size, item, pages, first, n * 8 + lane % 4 * 2 + i % 2, row[t][i / 2]))
+        if (!sees(in, item, pages, first, n * 8 + lane % 4 * 2 + i % 2, row[t][i / 2], from[t][i / 2]))
           score[t][n][i] = -INFINITY;
 }
 
@@ -320,11 +335,18 @@ __global__ __launch_bounds__(2 * kQueries /
 
   const int m0 = warp * 16 * kTiles;  // the warp's first query
   const bool busy = m0 < queries;
-  int row[kTiles][2];  // of this thread's queries, as pages count rows
+  int row[kTiles][2];   // of this thread's queries, as pages count rows
+  int from[kTiles][2];  // the first position that they see
 #pragma unroll
   for (int t = 0; t < kTiles; ++t)
 #pragma unroll
-    for (int i = 0; i < 2; ++i) row[t][i] = item.row_offset + (m0 + t * 16 + lane / 4 + 8 * i) / group;
+    for (int i = 0; i < 2; ++i) {
+      const int at = (m0 + t * 16 + lane / 4 + 8 * i) / group;
+      row[t][i] = item.row_offset + at;
+      from[t][i] = in.window > 0 && at < item.row_count
+                       ? in.row_positions[in.rows[item.first_row + at]] - in.window + 1
+                       : 0;
+    }
 
   float out[kTiles][D / 8][4] = {};
   float high[kTiles][2], sum[kTiles][2];
@@ -348,7 +370,8 @@ __global__ __launch_bounds__(2 * kQueries /
       if (busy) {
         float score[kTiles][kKeys / 8][4] = {};
         multiply_keys(q_tile, tile(2 * stage), m0, lane, score);
-        hide_unseen(in.page_size, item, pages, first, row, lane, score);
+        if (layout.score_cap > 0) cap_scores(layout.score_cap, score);
+        hide_unseen(in, item, pages, first, row, from, lane, score);
         if (pass == 0) {
           raise_high(score, high);
         } else {

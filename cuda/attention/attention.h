@@ -53,6 +53,10 @@ struct AttentionInputs {
   int32_t copy_count = 0;
   const int32_t* seen_pages = nullptr;  ///< [seen_count], every page that some row sees
   int32_t seen_count = 0;
+  /// A row sees keys less than so many positions before its own; 0: all that its pages let it see.
+  int32_t window = 0;
+  const int32_t* page_positions = nullptr;  ///< [pages of all items], of each page's first key
+  const int32_t* row_positions = nullptr;   ///< [rows of the step]
 };
 
 /// Queries (rows × query heads of a key/value head) of a small and of a large block.

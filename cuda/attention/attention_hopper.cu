@@ -113,7 +113,7 @@ __device__ const T* queries(const AttentionTensors& tensors) {
 }
 
 /// `k_map`, `v_map`: boxes of a page of keys and values, see page_map(); `inputs` [1].
-template <class T, int D, int kGroups, int kKeys, bool kInOrder>
+template <class T, int D, int kGroups, int kKeys, bool kInOrder, class Sight>
 __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void attend_kernel(
     const __grid_constant__ CUtensorMap k_map, const __grid_constant__ CUtensorMap v_map,
     const AttentionInputs* inputs, const __grid_constant__ HeadLayout layout,
@@ -151,14 +151,14 @@ __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void att
                     static_cast<int>(threadIdx.x) - 32);
   } else {
     take_registers<kGroups == 1 ? 208 : 232>();
-    Consumer<T, D, kGroups, kKeys> consumer{in,
-                                            layout,
-                                            tensors,
-                                            memory,
-                                            warpgroup - 1,
-                                            static_cast<int>(threadIdx.x) / 32 % 4,
-                                            lane,
-                                            layout.heads / layout.kv_heads};
+    Consumer<T, D, kGroups, kKeys, Sight> consumer{in,
+                                                   layout,
+                                                   tensors,
+                                                   memory,
+                                                   warpgroup - 1,
+                                                   static_cast<int>(threadIdx.x) / 32 % 4,
+                                                   lane,
+                                                   layout.heads / layout.kv_heads};
     AttentionItem next = item_at(items, blockIdx.x, work_count, layout);
     for (int work = blockIdx.x; work < work_count; work += gridDim.x) {
       const AttentionItem item = next;
@@ -207,12 +207,12 @@ struct Launch {
   cudaStream_t stream;
 };
 
-template <class T, int D, int kGroups, int kKeys, bool kInOrder>
+template <class T, int D, int kGroups, int kKeys, bool kInOrder, class Sight>
 void launch(const Launch& with) {
   constexpr int shared = static_cast<int>(sizeof(Shared<T, D, kGroups, kKeys>)) + 1024;
   constexpr int blocks_each = kGroups == 1 ? 2 : 1;
   static_assert(blocks_each * (shared + 1024) <= 233472, "a Hopper multiprocessor's shared memory");
-  const auto kernel = attend_kernel<T, D, kGroups, kKeys, kInOrder>;
+  const auto kernel = attend_kernel<T, D, kGroups, kKeys, kInOrder, Sight>;
   static PerDevice<cudaError_t> ready;
   if (!allow_shared(kernel, shared, ready)) throw std::runtime_error("CUDA: no shared memory for attention");
   // As many blocks as fit, whatever the step: a replayed graph may find more to do than there was when it was
@@ -222,10 +222,16 @@ void launch(const Launch& with) {
                                                                with.layout, with.tensors);
 }
 
+template <class T, int D, bool kInOrder, class Sight>
+void launch_blocks(const Launch& with) {
+  if (with.in.large_items > 0) launch<T, D, 2, 128, kInOrder, Sight>(with);
+  if (with.in.small_items > 0) launch<T, D, 1, 64, kInOrder, Sight>(with);
+}
+
 template <class T, int D, bool kInOrder>
 void launch_all(const Launch& with) {
-  if (with.in.large_items > 0) launch<T, D, 2, 128, kInOrder>(with);
-  if (with.in.small_items > 0) launch<T, D, 1, 64, kInOrder>(with);
+  with.in.window > 0 ? launch_blocks<T, D, kInOrder, SeesWindow>(with)
+                     : launch_blocks<T, D, kInOrder, SeesAll>(with);
 }
 
 template <int D>
@@ -243,10 +249,10 @@ void attend_with(Launch& with) {
 
 int multiprocessors_for(const HeadLayout& layout, int32_t page_size) {
   static PerDevice<int> multiprocessors;
-  const bool fits =
-      page_size == kPage && layout.head_dim % 8 == 0 && (layout.padded_dim == 64 || layout.padded_dim == 128);
+  const bool fits = page_size == kPage && layout.head_dim % 8 == 0 && layout.score_cap == 0 &&
+                    (layout.padded_dim == 64 || layout.padded_dim == 128);
   if (!fits) return 0;
-  return multiprocessors.get([] { return hopper_multiprocessors(attend_kernel<f16, 128, 2, 128, false>); });
+  return multiprocessors.get([] { return hopper_multiprocessors(attend_kernel<f16, 128, 2, 128, false, SeesAll>); });
 }
 
 }  // namespace

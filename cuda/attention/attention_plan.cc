@@ -54,11 +54,13 @@ class Planner {
  public:
   explicit Planner(AttentionShape shape) : shape_(shape) {}
 
-  void run(const StepBatch& batch, AttentionPlan& plan) {
+  void run(const StepBatch& batch, int32_t window, AttentionPlan& plan) {
     batch_ = &batch;
     plan_ = &plan;
+    plan.window = window;
     plan.rows.clear();
     plan.pages.clear();
+    plan.page_positions.clear();
     plan.items.clear();
     trunks_.clear();
     find_looks();
@@ -67,6 +69,7 @@ class Planner {
     lifted_.clear();
     if (!shape_.fixed) lift_shared_spans();
     for (const Trunk& trunk : trunks_) add_blocks(trunk);
+    if (window > 0) leave_out_pages();
     if (!shape_.fixed) cut_long_items();
     list_partials();
     order_items();
@@ -207,12 +210,51 @@ class Planner {
 
   /// The pages of a span as far as `look` sees; row r in [first, last) sees base + r keys of them.
   void add_pages(const Look& look, int32_t base, int32_t first, int32_t last) {
-    const int32_t* page =
-        batch_->pages.data() +
-        batch_->spans[static_cast<size_t>(batch_->tiles[static_cast<size_t>(look.tile)].span)].first_page;
-    for (int32_t key = 0; key < look.visible; key += shape_.page_size)
+    const KeySpan& span =
+        batch_->spans[static_cast<size_t>(batch_->tiles[static_cast<size_t>(look.tile)].span)];
+    const int32_t* page = batch_->pages.data() + span.first_page;
+    for (int32_t key = 0; key < look.visible; key += shape_.page_size) {
       plan_->pages.push_back({*page++ * shape_.page_size, std::min(shape_.page_size, look.visible - key),
                               base - key, static_cast<uint16_t>(first), static_cast<uint16_t>(last)});
+      plan_->page_positions.push_back(span.position + key);
+    }
+  }
+
+  /// The earliest position among the rows of an item that a page is for; INT32_MAX where there is none.
+  int32_t earliest_row(const AttentionItem& item, int32_t first, int32_t last) const {
+    int32_t earliest = INT32_MAX;
+    for (int32_t i = std::max(first - item.row_offset, 0);
+         i < std::min(last - item.row_offset, item.row_count); ++i) {
+      const int32_t row = plan_->rows[static_cast<size_t>(item.first_row + i)];
+      earliest = std::min(earliest, batch_->positions[static_cast<size_t>(row)]);
+    }
+    return earliest;
+  }
+
+  /// Pages whose keys lie before the windows of all rows of their item, and items that are left without any.
+  void leave_out_pages() {
+    std::vector<AttentionPage> pages;
+    std::vector<int32_t> positions;
+    std::vector<AttentionItem> items;
+    for (AttentionItem item : plan_->items) {
+      const auto first_page = static_cast<int32_t>(pages.size());
+      const int32_t of_all = earliest_row(item, 0, kAllRows);
+      for (int32_t p = item.first_page; p < item.first_page + item.page_count; ++p) {
+        const AttentionPage& page = plan_->pages[static_cast<size_t>(p)];
+        const int32_t position = plan_->page_positions[static_cast<size_t>(p)];
+        const bool all = page.first_row == 0 && page.last_row == kAllRows;
+        const int32_t earliest = all ? of_all : earliest_row(item, page.first_row, page.last_row);
+        if (earliest == INT32_MAX || position + page.keys <= earliest - plan_->window + 1) continue;
+        pages.push_back(page);
+        positions.push_back(position);
+      }
+      item.first_page = first_page;
+      item.page_count = static_cast<int32_t>(pages.size()) - first_page;
+      if (item.page_count > 0) items.push_back(item);
+    }
+    plan_->pages = std::move(pages);
+    plan_->page_positions = std::move(positions);
+    plan_->items = std::move(items);
   }
 
   void add_blocks(const Trunk& trunk) {
@@ -300,13 +342,19 @@ class Planner {
   /// A packed block in pieces: of the trunk and of every run the pages that are the row's i-th to j-th.
   void cut_packed(int32_t first_row, int32_t rows, int32_t first_page, int32_t longest) {
     const std::vector<AttentionPage> list(plan_->pages.begin() + first_page, plan_->pages.end());
+    const std::vector<int32_t> positions(plan_->page_positions.begin() + first_page,
+                                         plan_->page_positions.end());
     plan_->pages.resize(static_cast<size_t>(first_page));
+    plan_->page_positions.resize(static_cast<size_t>(first_page));
     const int32_t trunk = own_ends_[0];
     for (int32_t from = 0; from < longest; from += piece()) {
       const int32_t to = from + piece();
       const auto begin = static_cast<int32_t>(plan_->pages.size());
       const auto take = [&](int32_t first, int32_t last) {
-        if (first < last) plan_->pages.insert(plan_->pages.end(), list.begin() + first, list.begin() + last);
+        if (first >= last) return;
+        plan_->pages.insert(plan_->pages.end(), list.begin() + first, list.begin() + last);
+        plan_->page_positions.insert(plan_->page_positions.end(), positions.begin() + first,
+                                     positions.begin() + last);
       };
       take(from, std::min(to, trunk));
       for (size_t run = 1; run < own_ends_.size(); ++run)
@@ -421,8 +469,9 @@ class Planner {
 }  // namespace
 
 AttentionPlanner make_attention_planner(AttentionShape shape) {
-  return [planner = std::make_shared<Planner>(shape)](const StepBatch& batch, AttentionPlan& plan) {
-    planner->run(batch, plan);
+  return [planner = std::make_shared<Planner>(shape)](const StepBatch& batch, int32_t window,
+                                                      AttentionPlan& plan) {
+    planner->run(batch, window, plan);
   };
 }
 

@@ -8,10 +8,12 @@
 
 namespace sheaf::cuda {
 
-/// A step's attention cut into blocks of work, the same for every layer.
+/// A step's attention cut into blocks of work, the same for every layer of one window.
 struct AttentionPlan {
   std::vector<int32_t> rows;         ///< [rows of all items]
   std::vector<AttentionPage> pages;  ///< [pages of all items]
+  std::vector<int32_t> page_positions;  ///< [pages of all items], of the first key
+  int32_t window = 0;
   std::vector<AttentionItem> items;  ///< small blocks, then large ones
   int32_t small_items = 0;
   std::vector<int32_t> merged_rows;    ///< [merged rows]
@@ -30,7 +32,8 @@ struct AttentionShape {
 /// Finds the blocks. Rows that see the same spans before their own segment (its trunk) go into one block: the
 /// trunk is read once for all of them, then each row's own keys. Where a block would be mostly empty and
 /// others see the same long span, that span becomes blocks of its own and results are merged.
-using AttentionPlanner = std::function<void(const StepBatch& batch, AttentionPlan& plan)>;
+/// Pages that lie outside the windows of all rows of a block are left out.
+using AttentionPlanner = std::function<void(const StepBatch& batch, int32_t window, AttentionPlan& plan)>;
 /// A planner that keeps its memory from step to step.
 AttentionPlanner make_attention_planner(AttentionShape shape);
 

@@ -1,4 +1,6 @@
 #pragma once
+#include <climits>
+
 #include "core/model/footprint.h"
 #include "cuda/attention/attention.h"
 #include "cuda/base/hopper.h"
@@ -38,6 +40,41 @@ struct Shared : Lines<T, D> {
   uint64_t k_full[kStages], k_empty[kStages], v_full[kStages], v_empty[kStages];
 };
 
+// What a row sees of the pages of its block is a policy: all that they let it see, or what lies in its window
+// too. It is asked at every stage, so that what a window needs costs nothing where there is none.
+
+/// No window.
+struct SeesAll {
+  __device__ void begin(const AttentionInputs&, const int (&)[2]) {}
+  __device__ int position(const AttentionInputs&, int) const { return 0; }
+  __device__ bool whole(int) const { return true; }
+  __device__ int hidden(int, int) const { return 0; }
+};
+
+/// A sliding window.
+struct SeesWindow {
+  int from[2];  ///< the first position that each of this thread's rows sees
+  int latest;   ///< the last of them in the warp
+
+  /// `rows`: of the step, -1: none.
+  __device__ void begin(const AttentionInputs& in, const int (&rows)[2]) {
+    latest = INT_MIN;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      from[i] = rows[i] >= 0 ? in.row_positions[rows[i]] - in.window + 1 : INT_MIN / 2;
+      latest = max(latest, from[i]);
+    }
+    for (int offset = 16; offset > 0; offset /= 2)
+      latest = max(latest, __shfl_xor_sync(0xffffffffu, latest, offset));
+  }
+  /// Of the first key of a page of the plan.
+  __device__ int position(const AttentionInputs& in, int page) const { return in.page_positions[page]; }
+  /// Whether all rows of the warp see a page that begins there.
+  __device__ bool whole(int position) const { return position >= latest; }
+  /// Keys of such a page that come before the window of row i.
+  __device__ int hidden(int i, int position) const { return from[i] - position; }
+};
+
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 /// Where a ring stands: which stage, and how often it went round.
@@ -73,7 +110,7 @@ __device__ bool any_of_warpgroup(bool holds, int barrier) {
   return any != 0;
 }
 
-template <class T, int D, int kGroups, int kKeys>
+template <class T, int D, int kGroups, int kKeys, class Sight>
 struct Consumer {
   using Memory = Shared<T, D, kGroups, kKeys>;
   static constexpr bool kNarrow = Memory::kNarrow;
@@ -100,6 +137,13 @@ struct Consumer {
   float folded_shrink[2];        // e4m3: since the last fold()
   int row[2];                    // of this thread's queries, as pages count rows
   int to_row[2];                 // where their results go, -1: nowhere
+  Sight sight;
+
+  /// A page as this lane has it, and the position of its first key.
+  struct Page {
+    int4 page;
+    int position;
+  };
 
   using Weights = uint32_t[kKeys / kDepth][4];
 
@@ -141,31 +185,37 @@ struct Consumer {
   }
 
   /// The page of this lane in a stage.
-  __device__ int4 page_at(const AttentionItem& item, int stage) const {
+  __device__ Page page_at(const AttentionItem& item, int stage) const {
     const int at = stage * kPages + lane;
-    if (lane >= kPages || at >= item.page_count) return no_page();
-    return reinterpret_cast<const int4*>(in.pages)[item.first_page + at];
+    if (lane >= kPages || at >= item.page_count) return {no_page(), 0};
+    return {reinterpret_cast<const int4*>(in.pages)[item.first_page + at],
+            sight.position(in, item.first_page + at)};
   }
 
-  /// Hides what rows do not see. `page` is this lane's page of the stage.
-  __device__ void mask(const AttentionItem& item, int4 page) {
+  /// Hides what rows do not see. `own` is this lane's page of the stage.
+  __device__ void mask(const AttentionItem& item, const Page& own) {
+    const int4 page = own.page;
     const int first = page.w & 0xffff, last = static_cast<uint32_t>(page.w) >> 16;
     const bool whole =
         lane >= kPages || (page.y == kPage && page.z + item.row_offset >= kPage && first <= item.row_offset &&
-                           last >= item.row_offset + item.row_count);
+                           last >= item.row_offset + item.row_count && sight.whole(own.position));
     if (__all_sync(0xffffffffu, whole)) return;
 #pragma unroll
     for (int p = 0; p < kPages; ++p) {
       const int keys = __shfl_sync(0xffffffffu, page.y, p), base = __shfl_sync(0xffffffffu, page.z, p);
       const int from = __shfl_sync(0xffffffffu, first, p), to = __shfl_sync(0xffffffffu, last, p);
+      const int position = __shfl_sync(0xffffffffu, own.position, p);
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const int seen = row[i] >= from && row[i] < to ? min(keys, base + row[i]) : 0;
+        const int hidden = sight.hidden(i, position);
 #pragma unroll
         for (int n = 0; n < 2; ++n) {
 #pragma unroll
-          for (int j = 0; j < 2; ++j)
-            if (n * 8 + lane % 4 * 2 + j >= seen) score[(p * 2 + n) * 4 + i * 2 + j] = -INFINITY;
+          for (int j = 0; j < 2; ++j) {
+            const int key = n * 8 + lane % 4 * 2 + j;
+            if (key >= seen || key < hidden) score[(p * 2 + n) * 4 + i * 2 + j] = -INFINITY;
+          }
         }
       }
     }
@@ -370,6 +420,7 @@ struct Consumer {
       high[i] = -INFINITY;
       sum[i] = 0;
     }
+    sight.begin(in, to_row);
     if constexpr (kNarrow) {
       const float* scales = tensors.narrow.scales;
       const float key_scale = scales[layout.heads + kv_head];
@@ -392,7 +443,7 @@ struct Consumer {
     const int stages = (item.page_count + kPages - 1) / kPages;
     const int m = begin(item, kv_head);
     Weights p;
-    int4 page = page_at(item, 0), next_page = page_at(item, 1);
+    Page page = page_at(item, 0), next_page = page_at(item, 1);
     barrier_wait(&memory.q_full[q_place.at], q_place.round);
     barrier_wait(&memory.k_full[k_place.at], k_place.round);
     products_begin();
@@ -464,10 +515,10 @@ struct Consumer {
     for (int i = 0; i < kOut; ++i) out[i] = 0;
     Weights p;
     bool waiting = false;  // weights for their values
-    int4 next_page = page_at(item, 0);
+    Page next_page = page_at(item, 0);
     barrier_wait(&memory.q_full[q_place.at], q_place.round);
     for (int stage = 0; stage < stages; ++stage) {
-      const int4 page = next_page;
+      const Page page = next_page;
       next_page = page_at(item, stage + 1);
       barrier_wait(&memory.k_full[k_place.at], k_place.round);
       pin(score);

@@ -12,8 +12,8 @@ struct HeadLayout {
   int32_t rotary_dim;
   int32_t norm;  ///< 0 none, 1 per head, 2 over the whole projection
   float eps;
-  float rope_scale;
   float query_scale;  ///< 1/sqrt(head_dim) and log2(e), folded into the queries
+  float score_cap = 0;  ///< scores become cap · tanh(score / cap), in base 2; 0: they stay
   int64_t slots;      ///< of the pool
 
   /// Columns of a row of queries, keys and values.

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <cuda_runtime.h>
 
+#include "core/model/config.h"
 #include "cuda/base/floats.h"
 #include "cuda/base/heads.h"
 
@@ -12,9 +13,20 @@ enum class Epilogue {
   store,         ///< out [m, n] bf16
   store_floats,  ///< out [m, n] fp32
   swiglu,  ///< out [m, n / 2] bf16 = silu(gate) × up; rows of the weight are 8 of gate, 8 of up, and so on
+  geglu,   ///< the same with GELU
   add,     ///< out [m, n] fp32 += product
   heads,   ///< queries, keys and values to their places: see multiply_heads_hopper
 };
+__host__ __device__ constexpr bool is_gated(Epilogue epilogue) {
+  return epilogue == Epilogue::swiglu || epilogue == Epilogue::geglu;
+}
+__host__ __device__ constexpr Epilogue gated_by(Activation activation) {
+  return activation == Activation::silu ? Epilogue::swiglu : Epilogue::geglu;
+}
+/// The activation of a gated epilogue.
+__host__ __device__ constexpr Activation activation_of(Epilogue epilogue) {
+  return epilogue == Epilogue::geglu ? Activation::gelu_tanh : Activation::silu;
+}
 
 /// Whether the functions below work on the current device.
 bool hopper_products();
@@ -30,14 +42,14 @@ bool multiply_hopper(Epilogue epilogue, const bf16* in, const bf16* weight, int6
 bool multiply_heads_hopper(const bf16* in, const bf16* weight, int64_t m, int64_t k,
                            const HeadTargets& targets, cudaStream_t stream);
 
-/// The same in e4m3; `out` is as the epilogue says. Not for the epilogues swiglu and heads.
+/// The same in e4m3; `out` is as the epilogue says. Not for gated epilogues and heads.
 bool hopper_fp8_products();
 bool multiply_hopper(Epilogue epilogue, const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t n,
                      int64_t k, void* out, cudaStream_t stream);
-/// out [m, ffn] = silu(gate) × up, with a scale for each block: align_rows() must follow. The rows of
+/// out [m, ffn] = activation(gate) × up, with a scale for each block: align_rows() must follow. The rows of
 /// `weight` [2 ffn, k] are as interleave_rows() puts them for e4m3.
-bool multiply_gated_hopper(const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t ffn, int64_t k,
-                           const Fp8Rows& out, cudaStream_t stream);
+bool multiply_gated_hopper(Activation activation, const Fp8Rows& in, const Fp8Weight& weight, int64_t m,
+                           int64_t ffn, int64_t k, const Fp8Rows& out, cudaStream_t stream);
 bool multiply_heads_hopper(const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t k,
                            const HeadTargets& targets, cudaStream_t stream);
 
@@ -45,7 +57,7 @@ bool multiply_heads_hopper(const Fp8Rows& in, const Fp8Weight& weight, int64_t m
 bool ada_fp8_products();
 bool multiply_ada(Epilogue epilogue, const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t n,
                   int64_t k, void* out, cudaStream_t stream);
-bool multiply_gated_ada(const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t ffn, int64_t k,
-                        const Fp8Rows& out, cudaStream_t stream);
+bool multiply_gated_ada(Activation activation, const Fp8Rows& in, const Fp8Weight& weight, int64_t m,
+                        int64_t ffn, int64_t k, const Fp8Rows& out, cudaStream_t stream);
 
 }  // namespace sheaf::cuda

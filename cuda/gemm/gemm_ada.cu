@@ -75,11 +75,8 @@ __device__ void multiply_stage(Sums& sum, const uint8_t* stage, int warp_row, in
   }
 }
 
-__device__ float silu(float gate) {
-  return gate / (1.0f + __expf(-gate));
-}
-
-/// silu(gate) × up of a tile in e4m3, each row with its scale. `most` [kRows][4] is shared memory.
+/// activation(gate) × up of a tile in e4m3, each row with its scale. `most` [kRows][4] is shared memory.
+template <Activation activation>
 __device__ void write_gated(Sums& sum, const Factors& factors, float (*most)[4], const Fp8Rows& out,
                             int first_row, int tile_across, int warp_row, int warp, int lane) {
   const int ffn = factors.n / 2, blocks = (factors.n + kCols - 1) / kCols;
@@ -93,7 +90,7 @@ __device__ void write_gated(Sums& sum, const Factors& factors, float (*most)[4],
       for (int j = 0; j < 8; j += 2) {  // eight of gate, then the eight of up
 #pragma unroll
         for (int e = 2 * h; e < 2 * h + 2; ++e) {
-          sum[i][j][e] = silu(sum[i][j][e]) * sum[i][j + 1][e];
+          sum[i][j][e] = activated<activation>(sum[i][j][e]) * sum[i][j + 1][e];
           largest = fmaxf(largest, fabsf(sum[i][j][e]));
         }
       }
@@ -153,7 +150,7 @@ __device__ void write_plain(const Sums& sum, const Factors& factors, void* out, 
 }
 #endif
 
-/// `out` is as the epilogue says; `gated` instead where it is swiglu.
+/// `out` is as the epilogue says; `gated` instead where it is gated.
 template <Epilogue epilogue>
 __global__ __launch_bounds__(kThreads, 1) void multiply_kernel(Factors factors, void* out, Fp8Rows gated) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
@@ -197,8 +194,8 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_kernel(Factors factors, 
       }
     }
   }
-  if constexpr (epilogue == Epilogue::swiglu)
-    write_gated(sum, factors, reinterpret_cast<float(*)[4]>(ring), gated, first_row, tile_across, warp_row,
+  if constexpr (is_gated(epilogue))
+    write_gated<activation_of(epilogue)>(sum, factors, reinterpret_cast<float(*)[4]>(ring), gated, first_row, tile_across, warp_row,
                 warp, lane);
   else
     write_plain<epilogue>(sum, factors, out, first_row + warp_row, first_col + warp_col, lane);
@@ -248,10 +245,12 @@ bool multiply_ada(Epilogue epilogue, const Fp8Rows& in, const Fp8Weight& weight,
   }
 }
 
-bool multiply_gated_ada(const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t ffn, int64_t k,
-                        const Fp8Rows& out, cudaStream_t stream) {
+bool multiply_gated_ada(Activation activation, const Fp8Rows& in, const Fp8Weight& weight, int64_t m,
+                        int64_t ffn, int64_t k, const Fp8Rows& out, cudaStream_t stream) {
   if (!fits(2 * ffn, k) || ffn % 16 != 0) return false;
-  return launch<Epilogue::swiglu>(factors_of(in, weight, m, 2 * ffn, k), nullptr, out, stream);
+  const Factors factors = factors_of(in, weight, m, 2 * ffn, k);
+  return activation == Activation::silu ? launch<Epilogue::swiglu>(factors, nullptr, out, stream)
+                                        : launch<Epilogue::geglu>(factors, nullptr, out, stream);
 }
 
 }  // namespace sheaf::cuda

@@ -9,7 +9,7 @@ bool hopper_products() {
 bool multiply_hopper(Epilogue epilogue, const bf16* in, const bf16* weight, int64_t m, int64_t n, int64_t k,
                      void* out, cudaStream_t stream) {
   // 8 of gate and 8 of up stay together.
-  if (epilogue == Epilogue::heads || (epilogue == Epilogue::swiglu && n % 16 != 0)) return false;
+  if (epilogue == Epilogue::heads || (is_gated(epilogue) && n % 16 != 0)) return false;
   return run<bf16>(epilogue, {in, weight, m, n, k, out, {}, {}}, stream);
 }
 

@@ -8,14 +8,14 @@ bool hopper_fp8_products() {
 
 bool multiply_hopper(Epilogue epilogue, const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t n,
                      int64_t k, void* out, cudaStream_t stream) {
-  if (epilogue == Epilogue::heads || epilogue == Epilogue::swiglu) return false;
+  if (epilogue == Epilogue::heads || is_gated(epilogue)) return false;
   return run<e4m3>(epilogue,
                    {in.values, weight.values, m, n, k, out, {in.scales, weight.scales, nullptr}, {}}, stream);
 }
 
-bool multiply_gated_hopper(const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t ffn, int64_t k,
-                           const Fp8Rows& out, cudaStream_t stream) {
-  return ffn % 16 == 0 && run<e4m3>(Epilogue::swiglu,
+bool multiply_gated_hopper(Activation activation, const Fp8Rows& in, const Fp8Weight& weight, int64_t m,
+                           int64_t ffn, int64_t k, const Fp8Rows& out, cudaStream_t stream) {
+  return ffn % 16 == 0 && run<e4m3>(gated_by(activation),
                                     {in.values,
                                      weight.values,
                                      m,

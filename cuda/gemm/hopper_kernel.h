@@ -161,7 +161,7 @@ __device__ void bring(Shared<Element, epilogue>& memory, const CUtensorMap* in_m
 #endif
 
 /// `in_map`: in [m, k]; `weight_map`: weight [n, k]; `out_map`: out as bf16 [m, n], or as Element [m, n / 2]
-/// where the epilogue is swiglu; `out` [m, n], where it is add or store_floats; `targets`, where it is heads.
+/// where the epilogue is gated; `out` [m, n], where it is add or store_floats; `targets`, where it is heads.
 template <class Element, Epilogue epilogue>
 __global__ SHEAF_PAIR_OF_BLOCKS __launch_bounds__(384, 1) void multiply_kernel(
     const __grid_constant__ CUtensorMap in_map, const __grid_constant__ CUtensorMap weight_map,
@@ -225,7 +225,7 @@ bool launch(const Product<Element>& product, int multiprocessors, cudaStream_t s
   CUtensorMap out_map{};
   if (Memory::kOutBlocks > 0)
     out_map = matrix_map(static_cast<const typename Memory::Out*>(out), m,
-                         epilogue == Epilogue::swiglu ? n / 2 : n, epilogue == Epilogue::add ? 16 : 64);
+                         is_gated(epilogue) ? n / 2 : n, epilogue == Epilogue::add ? 16 : 64);
   const auto kernel = multiply_kernel<Element, epilogue>;
   constexpr int shared = static_cast<int>(sizeof(Memory)) + 1024;
   static_assert(shared <= 232448, "a Hopper block's shared memory");
@@ -258,6 +258,8 @@ bool run(Epilogue epilogue, const Product<Element>& product, cudaStream_t stream
       return launch<Element, Epilogue::store_floats>(product, multiprocessors, stream);
     case Epilogue::swiglu:
       return launch<Element, Epilogue::swiglu>(product, multiprocessors, stream);
+    case Epilogue::geglu:
+      return launch<Element, Epilogue::geglu>(product, multiprocessors, stream);
     case Epilogue::add:
       return launch<Element, Epilogue::add>(product, multiprocessors, stream);
     case Epilogue::heads:

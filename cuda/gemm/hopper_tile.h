@@ -20,12 +20,12 @@ static_assert(kCols / 2 == kFp8Block, "gated values of a tile share a scale");
 template <class Element, Epilogue epilogue>
 struct Shared {
   /// Columns of a tile that leave, and as what.
-  static constexpr int kOut = epilogue == Epilogue::swiglu ? kCols / 2 : kCols;
+  static constexpr int kOut = is_gated(epilogue) ? kCols / 2 : kCols;
   using Out = std::conditional_t<epilogue == Epilogue::add, float,
-                                 std::conditional_t<epilogue == Epilogue::swiglu, Element, bf16>>;
+                                 std::conditional_t<is_gated(epilogue), Element, bf16>>;
   /// Blocks of 64 rows and one line that a warpgroup has in shared memory on their way out.
   static constexpr int kOutBlocks = epilogue == Epilogue::add ? 2
-                                    : epilogue == Epilogue::store || epilogue == Epilogue::swiglu
+                                    : epilogue == Epilogue::store || is_gated(epilogue)
                                         ? kOut / kDepth<Out>
                                         : 0;
   static constexpr bool kHeads = epilogue == Epilogue::heads;
@@ -44,7 +44,7 @@ struct Shared {
 struct Scales {
   const float* in;      ///< [m]
   const float* weight;  ///< [n]
-  float* out;           ///< [m, tiles across] where the epilogue is swiglu
+  float* out;           ///< [m, tiles across] where the epilogue is gated
 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -75,12 +75,13 @@ struct BlockWork {
 
 // What becomes of a tile's sums where they are not heads: scaled, gated, rounded, stored or added.
 
-/// silu(gate) × up of four of one row, in the gates' place. (Of two rows, one would round as the other does.)
+/// activation(gate) × up of four of one row, in the gates' place. (Of two rows, one would round as the other does.)
 /// One division for all four: the unit for quotients and exponentials is what this waits for. Below -20 the
 /// sigmoid stays what it is there, 2e-9.
+template <Activation activation>
 __device__ void gate4(float& a, float& b, float& c, float& d, float up_a, float up_b, float up_c,
                       float up_d) {
-  const auto below = [](float gate) { return 1.0f + fast_exp2(fminf(gate * -1.4426950f, 28.8539f)); };
+  const auto below = [](float gate) { return 1.0f + fast_exp2(fminf(sigmoid_input<activation>(gate) * -1.4426950f, 28.8539f)); };
   const float p = below(a), q = below(b), r = below(c), s = below(d);
   const float pq = p * q, rs = r * s, all = __fdividef(1.0f, pq * rs);
   const float by_pq = all * rs, by_rs = all * pq;
@@ -137,16 +138,18 @@ __device__ void add_sums(Memory& memory, const CUtensorMap* out_map, const float
   }
 }
 
-/// silu(gate) × up of a thread's two rows in place of the gates, divided by the scale of their block. `row`
+/// activation(gate) × up of a thread's two rows in place of the gates, divided by the scale of their block. `row`
 /// is the first one.
-__device__ inline void gate_and_scale(float (&sum)[kCols / 2], const BlockWork& work, int row, int block,
+template <Activation activation>
+__device__ void gate_and_scale(float (&sum)[kCols / 2], const BlockWork& work, int row, int block,
                                       int lane) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     float most = 0;
 #pragma unroll
     for (int g = 2 * i; g < kCols / 2; g += 16) {
-      gate4(sum[g], sum[g + 1], sum[g + 8], sum[g + 9], sum[g + 4], sum[g + 5], sum[g + 12], sum[g + 13]);
+      gate4<activation>(sum[g], sum[g + 1], sum[g + 8], sum[g + 9], sum[g + 4], sum[g + 5], sum[g + 12],
+                        sum[g + 13]);
 #pragma unroll
       for (const int at : {g, g + 1, g + 8, g + 9}) most = fmaxf(most, fabsf(sum[at]));
     }
@@ -163,7 +166,7 @@ __device__ inline void gate_and_scale(float (&sum)[kCols / 2], const BlockWork& 
   }
 }
 
-/// Rounds a warpgroup's sums (swiglu: of gate and up together) and has the copy engine take them out of
+/// Rounds a warpgroup's sums (gated: of gate and up together) and has the copy engine take them out of
 /// shared memory, while the next tile is computed.
 template <class Memory, Epilogue epilogue>
 __device__ void store_sums(Memory& memory, const CUtensorMap* out_map, float (&sum)[kCols / 2],
@@ -173,7 +176,7 @@ __device__ void store_sums(Memory& memory, const CUtensorMap* out_map, float (&s
   constexpr int kChunk = 16 / sizeof(typename Memory::Out);  // values that stay together
   const bool first = threadIdx.x % 128 == 0;
   if constexpr (kScaled<typename Memory::Out>)
-    gate_and_scale(sum, work, first_row + warp * 16 + lane / 4, tile_across, lane);
+    gate_and_scale<activation_of(epilogue)>(sum, work, first_row + warp * 16 + lane / 4, tile_across, lane);
   if (first) stores_wait_read();
   named_sync(1 + group, 128);
 #pragma unroll
@@ -185,11 +188,12 @@ __device__ void store_sums(Memory& memory, const CUtensorMap* out_map, float (&s
         const int g = (j + h / 2) * 16 + h % 2 * 2;  // two chunks of gates, each with its ups after it
         r[h] = pack_e4m3(sum[g], sum[g + 1]) | pack_e4m3(sum[g + 8], sum[g + 9]) << 16;
       }
-    } else if constexpr (epilogue == Epilogue::swiglu) {
+    } else if constexpr (is_gated(epilogue)) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const int g = j * 8 + 2 * i;  // gates, four further the ups, eight further the next chunk's
-        gate4(sum[g], sum[g + 1], sum[g + 8], sum[g + 9], sum[g + 4], sum[g + 5], sum[g + 12], sum[g + 13]);
+        gate4<activation_of(epilogue)>(sum[g], sum[g + 1], sum[g + 8], sum[g + 9], sum[g + 4], sum[g + 5],
+                                       sum[g + 12], sum[g + 13]);
         r[i] = pack(sum[g], sum[g + 1]);
         r[i + 2] = pack(sum[g + 8], sum[g + 9]);
       }

@@ -24,7 +24,8 @@ void multiply_fp8(Epilogue epilogue, const Fp8Weight& weight, const Fp8Rows& in,
 
 }  // namespace
 
-Products::Products(ProductKernels kernels) : kernels_(kernels) {
+Products::Products(ProductKernels kernels, Activation activation)
+    : kernels_(kernels), activation_(activation) {
   if (fixed() && !hopper_products())
     refuse(
         "engine.reproducible needs a Hopper GPU and a program built for sm_90a; leave it out or use "
@@ -78,14 +79,15 @@ void Products::multiply(const bf16* weight, const bf16* in, int64_t rows, int64_
 
 void Products::gated(const bf16* weight, const bf16* in, int64_t rows, int64_t ffn, int64_t k, void* scratch,
                      bf16* out) {
-  if (ours(rows, kFusedPays) && multiply_hopper(Epilogue::swiglu, in, weight, rows, 2 * ffn, k, out, stream_))
+  if (ours(rows, kFusedPays) &&
+      multiply_hopper(gated_by(activation_), in, weight, rows, 2 * ffn, k, out, stream_))
     return;
   by_cublas(weight, in, rows, 2 * ffn, k, scratch, scratch_type(rows), false);
   const auto count = static_cast<int32_t>(rows), width = static_cast<int32_t>(ffn);
   if (scratch_type(rows) == CUDA_R_32F)
-    gated_silu(static_cast<const float*>(scratch), count, width, out, stream_);
+    apply_gates(activation_, static_cast<const float*>(scratch), count, width, out, stream_);
   else
-    gated_silu(static_cast<const bf16*>(scratch), count, width, out, stream_);
+    apply_gates(activation_, static_cast<const bf16*>(scratch), count, width, out, stream_);
 }
 
 bool Products::heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k, const HeadTargets& targets,
@@ -113,8 +115,8 @@ void Products::multiply(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows
 
 void Products::gated(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t ffn, int64_t k,
                      void* /*scratch*/, const Fp8Rows& out) {
-  if (!multiply_gated_hopper(in, weight, rows, ffn, k, out, stream_) &&
-      !multiply_gated_ada(in, weight, rows, ffn, k, out, stream_))
+  if (!multiply_gated_hopper(activation_, in, weight, rows, ffn, k, out, stream_) &&
+      !multiply_gated_ada(activation_, in, weight, rows, ffn, k, out, stream_))
     fail("no FP8 product for a weight of {} x {}", 2 * ffn, k);
   align_rows(out, static_cast<int32_t>(rows), static_cast<int32_t>(ffn), stream_);
 }

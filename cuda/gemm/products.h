@@ -25,7 +25,7 @@ enum class ProductKernels {
 /// stream.
 class Products {
  public:
-  explicit Products(ProductKernels kernels);
+  explicit Products(ProductKernels kernels, Activation activation = Activation::silu);
   ~Products();
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
@@ -34,7 +34,7 @@ class Products {
   /// out [rows, n] = in [rows, k] × weightᵀ, or with `add` that much more.
   void multiply(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* out,
                 bool add = false);
-  /// out [rows, ffn] = silu(gate) × up, the rows of `weight` [2 ffn, k] being 8 of gate, 8 of up, and so on.
+  /// out [rows, ffn] = activation(gate) × up, the rows of `weight` [2 ffn, k] being 8 of gate, 8 of up, and so on.
   /// `scratch` holds [rows, 2 ffn].
   void gated(const bf16* weight, const bf16* in, int64_t rows, int64_t ffn, int64_t k, void* scratch,
              bf16* out);
@@ -60,6 +60,7 @@ class Products {
   bool ours(int64_t rows, int64_t pays) const { return kernels_ != ProductKernels::fastest || rows >= pays; }
 
   ProductKernels kernels_;
+  Activation activation_;
   cudaStream_t stream_ = nullptr;
   cublasHandle_t handle_ = nullptr;
   DeviceMemory<std::byte> workspace_;

@@ -33,8 +33,8 @@ __device__ void eight_at(const float* at, float (&values)[8]) {
 }
 
 /// `gate_up` [rows, 2 ffn], `out` [rows, ffn]; `count` is rows × ffn.
-template <class In>
-__global__ void gated_silu_kernel(const In* gate_up, int64_t count, bf16* out) {
+template <Activation activation, class In>
+__global__ void apply_gates_kernel(const In* gate_up, int64_t count, bf16* out) {
   // Eight values a thread: a group of gate and the group of up beside it.
   const int64_t at = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * 8;
   if (at >= count) return;
@@ -45,9 +45,16 @@ __global__ void gated_silu_kernel(const In* gate_up, int64_t count, bf16* out) {
   auto* result = reinterpret_cast<__nv_bfloat162*>(&bits);
 #pragma unroll
   for (int j = 0; j < 8; j += 2)
-    result[j / 2] = __floats2bfloat162_rn(gate[j] / (1.0f + __expf(-gate[j])) * up[j],
-                                          gate[j + 1] / (1.0f + __expf(-gate[j + 1])) * up[j + 1]);
+    result[j / 2] = __floats2bfloat162_rn(activated<activation>(gate[j]) * up[j],
+                                          activated<activation>(gate[j + 1]) * up[j + 1]);
   *reinterpret_cast<uint4*>(out + at) = bits;
+}
+
+__global__ void scale_kernel(float* values, int64_t count, float scale, float cap) {
+  const int64_t at = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (at >= count) return;
+  const float scaled = values[at] * scale;
+  values[at] = cap > 0 ? cap * tanhf(scaled / cap) : scaled;
 }
 
 /// `halves` [2, rows, cols], `out` [2 rows, cols]: a block a row.
@@ -104,12 +111,19 @@ void embed(const bf16* table, const int32_t* tokens, int32_t rows, int32_t hidde
 }
 
 template <class In>
-void gated_silu(const In* gate_up, int32_t rows, int32_t ffn, bf16* out, cudaStream_t stream) {
+void apply_gates(Activation activation, const In* gate_up, int32_t rows, int32_t ffn, bf16* out,
+                 cudaStream_t stream) {
   const int64_t count = int64_t{rows} * ffn;
-  gated_silu_kernel<<<blocks_for(count / 8), kThreads, 0, stream>>>(gate_up, count, out);
+  const auto kernel = activation == Activation::silu ? apply_gates_kernel<Activation::silu, In>
+                                                     : apply_gates_kernel<Activation::gelu_tanh, In>;
+  kernel<<<blocks_for(count / 8), kThreads, 0, stream>>>(gate_up, count, out);
 }
-template void gated_silu(const bf16*, int32_t, int32_t, bf16*, cudaStream_t);
-template void gated_silu(const float*, int32_t, int32_t, bf16*, cudaStream_t);
+template void apply_gates(Activation, const bf16*, int32_t, int32_t, bf16*, cudaStream_t);
+template void apply_gates(Activation, const float*, int32_t, int32_t, bf16*, cudaStream_t);
+
+void scale_rows(float* values, int64_t count, float scale, float cap, cudaStream_t stream) {
+  scale_kernel<<<blocks_for(count), kThreads, 0, stream>>>(values, count, scale, cap);
+}
 
 template <class T>
 void interleave_rows(const T* halves, int64_t rows, int64_t cols, T* out, cudaStream_t stream) {

@@ -142,29 +142,42 @@ __global__ void rms_norm_kernel(const float* x, const int32_t* row_index, const 
     to.put(static_cast<int>(threadIdx.x) * 4 + j * step, times(values[j], scale));
 }
 
-/// `y`, `x` and `out` [rows, hidden], `weight` [hidden]: a block a row.
+/// `y`, `x` and `out` [rows, hidden]: a block a row.
 template <class Out>
-__global__ void add_rms_norm_kernel(const float* y, const float* weight, int32_t hidden, float eps, float* x,
-                                    Out out) {
+__global__ void add_normed_kernel(const float* y, ResidualNorms norms, int32_t hidden, float* x, Out out) {
   const float* in = y + int64_t{blockIdx.x} * hidden;
   float* sums = x + int64_t{blockIdx.x} * hidden;
-  float sum = 0;
-  for (int col = threadIdx.x * 4; col < hidden; col += kThreads * 4) sum += square(four_at(in, col, hidden));
-  const float scale = norm_scale(reduce_block(sum, 0).sum / static_cast<float>(hidden), eps);
-  float most = 0;
+  float scale = norms.scale;
+  if (norms.of_sum) {
+    float sum = 0;
+    for (int col = threadIdx.x * 4; col < hidden; col += kThreads * 4)
+      sum += square(four_at(in, col, hidden));
+    scale *= norm_scale(reduce_block(sum, 0).sum / static_cast<float>(hidden), norms.eps);
+    __syncthreads();  // the shared memory of the sum is read
+  }
+  float sum = 0, most = 0;
   for (int col = threadIdx.x * 4; col < hidden; col += kThreads * 4) {
-    const float4 normed = times(times(four_at(in, col, hidden), scale), four_at(weight, col, hidden));
-    const float values[4] = {normed.x, normed.y, normed.z, normed.w};
+    float4 added = times(four_at(in, col, hidden), scale);
+    if (norms.of_sum) added = times(added, four_at(norms.of_sum, col, hidden));
+    const float4 weight = norms.of_next ? four_at(norms.of_next, col, hidden) : make_float4(1, 1, 1, 1);
+    const float values[4] = {added.x, added.y, added.z, added.w};
+    const float weights[4] = {weight.x, weight.y, weight.z, weight.w};
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       if (col + i >= hidden) break;
-      sums[col + i] += values[i];
-      most = fmaxf(most, fabsf(sums[col + i]));
+      const float value = sums[col + i] += values[i];
+      sum += value * value;
+      most = fmaxf(most, fabsf(value * weights[i]));
     }
   }
-  __syncthreads();  // the shared memory of the first sum is read
-  const typename RowOf<Out>::Type to(out, blockIdx.x, hidden, reduce_block(0, most).most);
-  for (int col = threadIdx.x * 4; col < hidden; col += kThreads * 4) to.put(col, four_at(sums, col, hidden));
+  const Reduced reduced = reduce_block(sum, most);
+  const float next =
+      norms.of_next ? norm_scale(reduced.sum / static_cast<float>(hidden), norms.eps) : 1.0f;
+  const typename RowOf<Out>::Type to(out, blockIdx.x, hidden, reduced.most * next);
+  for (int col = threadIdx.x * 4; col < hidden; col += kThreads * 4) {
+    const float4 value = times(four_at(sums, col, hidden), next);
+    to.put(col, norms.of_next ? times(value, four_at(norms.of_next, col, hidden)) : value);
+  }
 }
 
 /// `in` and `out` [rows, cols]: a block a row.
@@ -241,13 +254,12 @@ template void rms_norm(const float*, const int32_t*, const float*, int32_t, int3
                        cudaStream_t);
 
 template <class Out>
-void add_rms_norm(const float* y, const float* weight, int32_t rows, int32_t hidden, float eps, float* x,
-                  Out out, cudaStream_t stream) {
-  add_rms_norm_kernel<<<rows, kThreads, 0, stream>>>(y, weight, hidden, eps, x, out);
+void add_normed(const float* y, const ResidualNorms& norms, int32_t rows, int32_t hidden, float* x, Out out,
+                cudaStream_t stream) {
+  add_normed_kernel<<<rows, kThreads, 0, stream>>>(y, norms, hidden, x, out);
 }
-template void add_rms_norm(const float*, const float*, int32_t, int32_t, float, float*, bf16*, cudaStream_t);
-template void add_rms_norm(const float*, const float*, int32_t, int32_t, float, float*, Fp8Rows,
-                           cudaStream_t);
+template void add_normed(const float*, const ResidualNorms&, int32_t, int32_t, float*, bf16*, cudaStream_t);
+template void add_normed(const float*, const ResidualNorms&, int32_t, int32_t, float*, Fp8Rows, cudaStream_t);
 
 template <class In, class Out>
 void round_rows(const In* in, int32_t rows, int32_t cols, Out out, cudaStream_t stream) {

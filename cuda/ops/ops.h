@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cuda_runtime.h>
 
+#include "core/model/config.h"
 #include "core/model/dtype.h"
 #include "cuda/base/floats.h"
 #include "cuda/base/heads.h"
@@ -32,6 +33,9 @@ struct PackedRows {
 void embed(const bf16* table, const int32_t* tokens, int32_t rows, int32_t hidden, float* x,
            cudaStream_t stream);
 
+/// values [count] *= scale, and with a cap above 0 cap · tanh(value / cap) of that.
+void scale_rows(float* values, int64_t count, float scale, float cap, cudaStream_t stream);
+
 constexpr int32_t kMostHidden = 16384;  ///< largest hidden size of a norm
 
 /// The same where the table is packed.
@@ -50,11 +54,17 @@ void row_lengths(const bf16* weight, const float* by_column, int32_t rows, int32
 void row_lengths(const Fp8Weight& weight, const float* by_column, int32_t rows, int32_t cols, float* out,
                  cudaStream_t stream);
 
-/// x += rms_norm(y) * weight, and out = x, rounded: the post-norm families. `y`, `x` and `out` [rows,
-/// hidden], `weight` [hidden].
+/// What a block adds to the residual stream, and what the next one reads of it.
+struct ResidualNorms {
+  const float* of_sum;   ///< [hidden] on what is added; null: no norm
+  const float* of_next;  ///< [hidden] before the next block; null: no norm
+  float scale = 1;       ///< of what is added
+  float eps = 0;
+};
+/// x += scale × norm(y), and out = norm(x), rounded. `y`, `x` and `out` [rows, hidden].
 template <class Out>  // bf16* or Fp8Rows
-void add_rms_norm(const float* y, const float* weight, int32_t rows, int32_t hidden, float eps, float* x,
-                  Out out, cudaStream_t stream);
+void add_normed(const float* y, const ResidualNorms& norms, int32_t rows, int32_t hidden, float* x, Out out,
+                cudaStream_t stream);
 
 /// out [rows, cols] = in [rows, cols], rounded.
 template <class In, class Out>  // float to bf16*, float or bf16 to Fp8Rows
@@ -64,10 +74,10 @@ void round_rows(const In* in, int32_t rows, int32_t cols, Out out, cudaStream_t 
 /// scales.
 void align_rows(const Fp8Rows& rows, int32_t count, int32_t cols, cudaStream_t stream);
 
-/// table [rows, rotary_dim]: cosines and sines of every row's position, times rope_scale, the cosines first.
+/// table [rows, rotary_dim]: cosines and sines of every row's position, times `scale`, the cosines first.
 /// `rope_freqs` [rotary_dim / 2], `positions` [rows].
-void rope_table(const float* rope_freqs, const int32_t* positions, int32_t rows, const HeadLayout& layout,
-                float* table, cudaStream_t stream);
+void rope_table(const float* rope_freqs, const int32_t* positions, int32_t rows, int32_t rotary_dim,
+                float scale, float* table, cudaStream_t stream);
 
 /// Takes the heads of `qkv` [rows, (heads + 2 kv_heads) × head_dim] to their targets.
 template <class In>  // bf16 or float
@@ -113,10 +123,11 @@ void fill_random_q4_k(uint8_t* out, int64_t blocks, float spread, uint64_t seed,
 template <class T>  // bf16, e4m3, or float (the scales of e4m3 rows)
 void interleave_rows(const T* halves, int64_t rows, int64_t cols, T* out, cudaStream_t stream);
 
-/// out [rows, ffn] = silu(gate) * up, where a row of `gate_up` [rows, 2 ffn] is 8 of gate, 8 of up, and so
-/// on.
+/// out [rows, ffn] = activation(gate) * up, where a row of `gate_up` [rows, 2 ffn] is 8 of gate, 8 of up, and
+/// so on.
 template <class In>  // bf16 or float
-void gated_silu(const In* gate_up, int32_t rows, int32_t ffn, bf16* out, cudaStream_t stream);
+void apply_gates(Activation activation, const In* gate_up, int32_t rows, int32_t ffn, bf16* out,
+                 cudaStream_t stream);
 
 /// The tokens that a greedy choice is among: allowed[first, first + count) where count > 0, all where it is
 /// 0. Nothing is chosen where it is negative.

@@ -187,10 +187,9 @@ __global__ void place_any_heads(const In* qkv, HeadTargets to) {
 
 }  // namespace
 
-void rope_table(const float* rope_freqs, const int32_t* positions, int32_t rows, const HeadLayout& layout,
-                float* table, cudaStream_t stream) {
-  rope_table_kernel<<<rows, 64, 0, stream>>>(rope_freqs, positions, layout.rotary_dim / 2, layout.rope_scale,
-                                             table);
+void rope_table(const float* rope_freqs, const int32_t* positions, int32_t rows, int32_t rotary_dim,
+                float scale, float* table, cudaStream_t stream) {
+  rope_table_kernel<<<rows, 64, 0, stream>>>(rope_freqs, positions, rotary_dim / 2, scale, table);
 }
 
 template <class In>

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 
+#include "core/model/footprint.h"
 #include "cuda/weights/weight_stream.h"
 
 namespace sheaf::cuda {
@@ -226,6 +227,14 @@ void interleave_gate_up(const Model& model, DeviceWeights& weights) {
   check(cudaDeviceSynchronize(), "interleaving gate and up");
 }
 
+/// Of all rotary tables; that of layers which do not rotate is zero.
+std::vector<float> frequencies(const ModelConfig& config) {
+  std::vector<float> all;
+  for (const RopeTable& rope : config.ropes) all.insert(all.end(), rope.freqs.begin(), rope.freqs.end());
+  all.resize(static_cast<size_t>(rotary_tables(config)) * static_cast<size_t>(config.rotary_dim / 2), 0);
+  return all;
+}
+
 }  // namespace
 
 DeviceMemory<float> upload_vector(const std::vector<float>& values) {
@@ -296,9 +305,10 @@ DeviceWeights upload_weights(const Model& model, WeightKind kind) {
     weights.embedding = upload.stack({&model.embedding});
   for (const LayerWeights& layer : model.layers) {
     DeviceLayer device;
-    const bool post = model.config.norms.post_attention;
-    device.attention_norm = upload.vector(post ? layer.post_attention_norm : layer.pre_attention_norm);
-    device.mlp_norm = upload.vector(post ? layer.post_mlp_norm : layer.pre_mlp_norm);
+    device.pre_attention_norm = upload.vector(layer.pre_attention_norm);
+    device.post_attention_norm = upload.vector(layer.post_attention_norm);
+    device.pre_mlp_norm = upload.vector(layer.pre_mlp_norm);
+    device.post_mlp_norm = upload.vector(layer.post_mlp_norm);
     device.q_norm = upload.vector(layer.q_norm);
     device.k_norm = upload.vector(layer.k_norm);
     device.qkv_bias = upload.joined_bias(layer);
@@ -310,7 +320,7 @@ DeviceWeights upload_weights(const Model& model, WeightKind kind) {
   }
   weights.final_norm = upload.vector(model.final_norm);
   if (!model.config.tied_output) weights.output = upload.stack({&model.output});
-  weights.rope_freqs = upload_vector(model.config.ropes.front().freqs);
+  weights.rope_freqs = upload_vector(frequencies(model.config));
   upload.run();
   interleave_gate_up(model, weights);
   if (kind.packed && kind.fp8)
@@ -361,8 +371,10 @@ DeviceWeights random_weights(const ModelConfig& config, WeightKind kind, uint64_
     weights.embedding = values(config.vocab, config.hidden);
   for (int32_t i = 0; i < config.layer_count(); ++i) {
     DeviceLayer layer;
-    layer.attention_norm = ones(config.hidden);
-    layer.mlp_norm = ones(config.hidden);
+    if (config.norms.pre_attention) layer.pre_attention_norm = ones(config.hidden);
+    if (config.norms.post_attention) layer.post_attention_norm = ones(config.hidden);
+    if (config.norms.pre_mlp) layer.pre_mlp_norm = ones(config.hidden);
+    if (config.norms.post_mlp) layer.post_mlp_norm = ones(config.hidden);
     if (config.qk_norm != QkNorm::none) {
       layer.q_norm = ones(config.qk_norm == QkNorm::per_head ? config.head_dim : q_size);
       layer.k_norm = ones(config.qk_norm == QkNorm::per_head ? config.head_dim : kv_size);
@@ -376,7 +388,7 @@ DeviceWeights random_weights(const ModelConfig& config, WeightKind kind, uint64_
   }
   weights.final_norm = ones(config.hidden);
   if (!config.tied_output) weights.output = values(config.vocab, config.hidden);
-  weights.rope_freqs = upload_vector(config.ropes.front().freqs);
+  weights.rope_freqs = upload_vector(frequencies(config));
   check(cudaDeviceSynchronize(), "making random weights");
   return weights;
 }

@@ -32,9 +32,8 @@ struct DeviceMatrix {
 };
 
 struct DeviceLayer {
-  DeviceMemory<float>
-      attention_norm;            ///< [hidden]; before attention, or after it, as ModelConfig::norms says
-  DeviceMemory<float> mlp_norm;  ///< [hidden]; likewise
+  DeviceMemory<float> pre_attention_norm, post_attention_norm;  ///< [hidden]; empty where there is none
+  DeviceMemory<float> pre_mlp_norm, post_mlp_norm;              ///< [hidden]; likewise
   DeviceMemory<float> q_norm;    ///< [head_dim] or [heads × head_dim]; empty where the family has none
   DeviceMemory<float> k_norm;    ///< [head_dim] or [kv_heads × head_dim], likewise
   DeviceMemory<float> qkv_bias;  ///< [(heads + 2 kv_heads) × head_dim]; empty where the family has none
@@ -53,7 +52,7 @@ struct DeviceWeights {
   std::vector<DeviceLayer> layers;
   DeviceMemory<float> final_norm;  ///< [hidden]
   DeviceMemory<bf16> output;       ///< [vocab, hidden]; empty when tied to the embedding
-  DeviceMemory<float> rope_freqs;  ///< [rotary_dim / 2]
+  DeviceMemory<float> rope_freqs;  ///< [rotary tables, rotary_dim / 2]
 
   int64_t bytes() const;  ///< of the matrices
   const bf16* output_or_embedding() const { return output.size() > 0 ? output.data() : embedding.data(); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <map>
+#include <span>
 
 #include "tests/cuda/random_looks.h"
 
@@ -16,13 +17,15 @@ using cuda::AttentionPlan;
 using cuda::AttentionPlanner;
 using cuda::make_attention_planner;
 
-std::vector<std::vector<int32_t>> slots_seen(const StepBatch& batch, int32_t page_size) {
+std::vector<std::vector<int32_t>> slots_seen(const StepBatch& batch, int32_t page_size, int32_t window = 0) {
   std::vector<std::vector<int32_t>> seen(static_cast<size_t>(batch.rows()));
   for (const AttentionTile& tile : batch.tiles) {
     const int32_t* pages = batch.pages.data() + batch.spans[static_cast<size_t>(tile.span)].first_page;
     for (int32_t i = tile.first_row; i < tile.first_row + tile.row_count; ++i) {
       const TileRow& look = batch.tile_rows[static_cast<size_t>(i)];
-      for (int32_t key = 0; key < look.visible; ++key)
+      const int32_t first = batch.spans[static_cast<size_t>(tile.span)].first_seen(
+          window > 0 ? batch.positions[static_cast<size_t>(look.row)] : 0, window);
+      for (int32_t key = first; key < look.visible; ++key)
         seen[static_cast<size_t>(look.row)].push_back(pages[key / page_size] * page_size + key % page_size);
     }
   }
@@ -30,9 +33,13 @@ std::vector<std::vector<int32_t>> slots_seen(const StepBatch& batch, int32_t pag
   return seen;
 }
 
-/// The same, from the plan alone.
-std::vector<std::vector<int32_t>> slots_planned(const AttentionPlan& plan, size_t rows) {
+/// The same, from the plan alone; with a window, `positions` [rows] are those of the rows.
+std::vector<std::vector<int32_t>> slots_planned(const AttentionPlan& plan, size_t rows,
+                                                std::span<const int32_t> positions = {}) {
   std::vector<std::vector<int32_t>> seen(rows);
+  const auto hidden = [&](size_t row, size_t page, int32_t key) {
+    return plan.window > 0 && plan.page_positions[page] + key <= positions[row] - plan.window;
+  };
   for (const AttentionItem& item : plan.items) {
     for (int32_t i = 0; i < item.row_count; ++i) {
       const auto row = static_cast<size_t>(plan.rows[static_cast<size_t>(item.first_row + i)]);
@@ -41,7 +48,7 @@ std::vector<std::vector<int32_t>> slots_planned(const AttentionPlan& plan, size_
         const AttentionPage& page = plan.pages[static_cast<size_t>(p)];
         if (number < page.first_row || number >= page.last_row) continue;
         for (int32_t key = 0; key < std::min(page.keys, page.base + number); ++key)
-          seen[row].push_back(page.slot + key);
+          if (!hidden(row, static_cast<size_t>(p), key)) seen[row].push_back(page.slot + key);
       }
     }
   }
@@ -90,7 +97,7 @@ TEST(AttentionPlan, ShowsEveryRowItsKeysOnce) {
     const int32_t group = std::array{1, 2, 3, 4, 8, 16}[static_cast<size_t>(round % 6)];
     const AttentionPlanner planner =
         make_attention_planner({group, shape.page_size, round % 2 == 0 ? 4 : 500});
-    planner(looks.batch, plan);
+    planner(looks.batch, 0, plan);
     EXPECT_EQ(slots_planned(plan, static_cast<size_t>(looks.batch.rows())),
               slots_seen(looks.batch, shape.page_size));
     check_partials(plan);
@@ -107,6 +114,38 @@ TEST(AttentionPlan, ShowsEveryRowItsKeysOnce) {
   EXPECT_GT(merged, 100);
   EXPECT_GT(whole, 1000);
   EXPECT_GT(large, 100);
+}
+
+TEST(AttentionPlan, ShowsEveryRowTheKeysOfItsWindowOnce) {
+  std::mt19937 random(4);
+  AttentionPlan plan, whole;
+  int64_t left_out = 0;
+  for (int round = 0; round < 60; ++round) {
+    test::LooksShape shape;
+    shape.page_size = std::array{8, 16, 32, 64}[static_cast<size_t>(round % 4)];
+    shape.longest = round % 5 == 0 ? 3000 : 200;
+    shape.longest_run = round % 3 == 0 ? 500 : 30;
+    const test::RandomLooks looks = make_random_looks(random, shape);
+    const int32_t group = std::array{1, 2, 3, 4, 8, 16}[static_cast<size_t>(round % 6)];
+    const int32_t window = std::array{1, 7, 64, 300, 100'000}[static_cast<size_t>(round % 5)];
+    const AttentionPlanner planner = make_attention_planner(
+        {group, shape.page_size, round % 2 == 0 ? 4 : 500, round % 7 == 0});
+    planner(looks.batch, window, plan);
+    EXPECT_EQ(slots_planned(plan, static_cast<size_t>(looks.batch.rows()), looks.batch.positions),
+              slots_seen(looks.batch, shape.page_size, window));
+    check_partials(plan);
+    ASSERT_EQ(plan.pages.size(), plan.page_positions.size());
+    for (const AttentionItem& item : plan.items) EXPECT_GT(item.page_count, 0);
+    planner(looks.batch, 0, whole);
+    const auto pages_of = [](const AttentionPlan& of) {
+      int64_t pages = 0;
+      for (const AttentionItem& item : of.items) pages += item.page_count;
+      return pages;
+    };
+    EXPECT_LE(pages_of(plan), pages_of(whole));
+    left_out += pages_of(whole) - pages_of(plan);
+  }
+  EXPECT_GT(left_out, 1000);
 }
 
 /// `count` rows, each with its own span of `own` keys, behind one span of `shared` keys.
@@ -140,7 +179,7 @@ int64_t pages_read(const AttentionPlan& plan) {
 TEST(AttentionPlan, ReadsASharedSpanOncePerFullBlock) {
   const AttentionPlanner planner = make_attention_planner({4, 16, 1});
   AttentionPlan plan;
-  planner(fan(256, 4096, 16, 16), plan);
+  planner(fan(256, 4096, 16, 16), 0, plan);
   // 256 rows of 4 heads are 8 blocks of 128 queries: 8 times the span, and every row's own page.
   EXPECT_EQ(pages_read(plan), 8 * 256 + 256);
   EXPECT_EQ(plan.partial_rows, 0);
@@ -171,7 +210,7 @@ TEST(AttentionPlan, LiftsASpanWhoseReadersAreScattered) {
   }
   const AttentionPlanner planner = make_attention_planner({4, 16, 1});
   AttentionPlan plan;
-  planner(batch, plan);
+  planner(batch, 0, plan);
   EXPECT_LT(pages_read(plan), 4 * 512 + 64 * (2 + 2) + 1) << "the long span is read by four full blocks";
   EXPECT_EQ(slots_planned(plan, 128), slots_seen(batch, 16));
 }
@@ -216,13 +255,13 @@ TEST(AttentionPlan, FixedPlansDoNotDependOnOtherRows) {
     whole.decode_tokens = whole.rows() / 2;
     const AttentionPlanner planner = make_attention_planner({4, 16, 500, true});
     AttentionPlan plan, part_plan;
-    planner(whole, plan);
+    planner(whole, 0, plan);
     EXPECT_EQ(slots_planned(plan, static_cast<size_t>(whole.rows())), slots_seen(whole, 16));
     check_partials(plan);
     // The same rows in two steps, cut anywhere.
     const int32_t cut = std::uniform_int_distribution(1, whole.rows() - 1)(random);
     const auto [first, second] = split_batch(whole, cut);
-    planner(second, part_plan);
+    planner(second, 0, part_plan);
     for (int32_t row = cut; row < whole.rows(); ++row) {
       const auto alone = recipe(part_plan, row - cut), together = recipe(plan, row);
       ASSERT_EQ(alone.size(), together.size()) << "row " << row;

@@ -103,14 +103,16 @@ void round_like(std::vector<f16>& values, const float* scales, int64_t heads, in
 std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& layout, int32_t page_size,
                                     int32_t wanted, bool fixed, const std::vector<f16>& q,
                                     const std::vector<f16>& k, const std::vector<f16>& v,
-                                    const Narrow* narrow) {
+                                    const Narrow* narrow, int32_t window) {
   const AttentionPlanner planner =
       make_attention_planner({layout.heads / layout.kv_heads, page_size, wanted, fixed});
   AttentionPlan plan;
-  planner(batch, plan);
+  planner(batch, window, plan);
   const auto items = send(plan.items);
   const auto rows = send(plan.rows);
   const auto pages = send(plan.pages);
+  const auto page_positions = send(plan.page_positions);
+  const auto row_positions = send(batch.positions);
   const auto merged = send(plan.merged_rows);
   const auto begin = send(plan.partial_begin);
   const auto partials = send(plan.partials);
@@ -120,7 +122,7 @@ std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& la
   const DeviceMemory<float> partial_lse(int64_t{plan.partial_rows} * layout.heads + 1);
   const DeviceMemory<bf16> out(count);
   check(cudaMemset(out.data(), 0xff, static_cast<size_t>(count) * sizeof(bf16)), "poison");
-  const AttentionInputs in{items.data(),
+  AttentionInputs in{items.data(),
                            plan.small_items,
                            static_cast<int32_t>(plan.items.size()) - plan.small_items,
                            rows.data(),
@@ -132,6 +134,9 @@ std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& la
                            static_cast<int32_t>(plan.merged_rows.size()),
                            plan.partial_rows,
                            fixed};
+  in.window = window;
+  in.page_positions = page_positions.data();
+  in.row_positions = row_positions.data();
   const auto on_device = send(std::vector{in});
   AttentionTensors tensors{dq.data(),          dk.data(),  dv.data(), partial_out.data(),
                            partial_lse.data(), out.data(), {}};
@@ -152,7 +157,7 @@ std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& la
 
 void compare_numbers(const test::RandomLooks& looks, const Heads& heads, int32_t page_size, int32_t wanted,
                      std::mt19937& random, const std::string& what, bool fixed, bool in_fp8,
-                     bool sink = false) {
+                     bool sink = false, int32_t window = 0, float cap = 0) {
   const StepBatch& batch = looks.batch;
   HeadLayout layout{};
   layout.heads = heads.heads;
@@ -160,6 +165,7 @@ void compare_numbers(const test::RandomLooks& looks, const Heads& heads, int32_t
   layout.head_dim = heads.head_dim;
   layout.padded_dim = heads.padded_dim;
   layout.slots = int64_t{looks.pages} * page_size;
+  layout.score_cap = cap;
   std::normal_distribution<float> normal(0, 1);
   auto noise = [&](int64_t vectors, float scale) {
     std::vector<f16> values(static_cast<size_t>(vectors * heads.padded_dim));
@@ -194,14 +200,16 @@ void compare_numbers(const test::RandomLooks& looks, const Heads& heads, int32_t
                false);
   }
   const auto got =
-      attend_on_device(batch, layout, page_size, wanted, fixed, q, k, v, narrow ? &*narrow : nullptr);
+      attend_on_device(batch, layout, page_size, wanted, fixed, q, k, v, narrow ? &*narrow : nullptr, window);
 
   std::vector<std::vector<int32_t>> slots(static_cast<size_t>(batch.rows()));
   for (const AttentionTile& tile : batch.tiles) {
     const int32_t* pages = batch.pages.data() + batch.spans[static_cast<size_t>(tile.span)].first_page;
     for (int32_t i = tile.first_row; i < tile.first_row + tile.row_count; ++i) {
       const TileRow& look = batch.tile_rows[static_cast<size_t>(i)];
-      for (int32_t key = 0; key < look.visible; ++key)
+      const int32_t first = batch.spans[static_cast<size_t>(tile.span)].first_seen(
+          window > 0 ? batch.positions[static_cast<size_t>(look.row)] : 0, window);
+      for (int32_t key = first; key < look.visible; ++key)
         slots[static_cast<size_t>(look.row)].push_back(pages[key / page_size] * page_size + key % page_size);
     }
   }
@@ -225,6 +233,7 @@ void compare_numbers(const test::RandomLooks& looks, const Heads& heads, int32_t
         double score = 0;
         for (int32_t d = 0; d < heads.head_dim; ++d)
           score += static_cast<double>(query[d]) * static_cast<double>(keys[static_cast<size_t>(at + d)]);
+        if (cap > 0) score = static_cast<double>(cap) * std::tanh(score / static_cast<double>(cap));
         const double weight = std::exp2(score);
         sum += weight;
         for (int32_t d = 0; d < heads.head_dim; ++d)
@@ -271,6 +280,27 @@ TEST(Attention, EqualsPlainSumsOnRandomGraphs) {
     compare(looks, heads, shape.page_size, round % 2 == 0 ? 4 : 500, random,
             fmt::format("round {}: heads {}/{} of {}, pages of {}, {} rows", round, heads.heads,
                         heads.kv_heads, heads.head_dim, shape.page_size, looks.batch.rows()));
+  }
+}
+
+TEST(Attention, EqualsPlainSumsInWindowsAndUnderCaps) {
+  NEED_GPU();
+  std::mt19937 random(16);
+  const Heads kinds[] = {{8, 2, 128, 128}, {6, 2, 64, 64}, {4, 1, 256, 256}, {4, 2, 96, 128}, {4, 2, 32, 32}};
+  for (int round = 0; round < 40; ++round) {
+    const Heads heads = kinds[round % 5];
+    test::LooksShape shape;
+    shape.longest = round % 4 == 0 ? 1500 : 150;
+    shape.longest_run = round % 3 == 0 ? 300 : 30;
+    const test::RandomLooks looks = make_random_looks(random, shape);
+    const int32_t window = std::array{1, 7, 64, 300, 1000}[static_cast<size_t>(round / 5 % 5)];
+    const int32_t wanted = round % 2 == 0 ? 4 : 500;
+    const std::string what = fmt::format("round {}, heads of {}, window {}", round, heads.head_dim, window);
+    const bool fixed = round % 6 == 5;
+    compare_numbers(looks, heads, 16, wanted, random, what, fixed, false, false, window);
+    if (!fixed) compare_numbers(looks, heads, 16, wanted, random, what + ", in FP8", false, true, false, window);
+    compare_numbers(looks, heads, 16, wanted, random, what + ", capped", fixed, false, false, window, 2.0f);
+    compare_numbers(looks, heads, 16, wanted, random, what + ", capped, all keys", fixed, false, false, 0, 2.0f);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <random>
+#include <span>
 
 #include "core/model/e4m3.h"
 #include "cpu/cpu_backend.h"
@@ -10,6 +11,7 @@
 #include "cuda/base/devices.h"
 #include "cuda/gemm/gemm.h"
 #include "cuda/ops/ops.h"
+#include "tests/cuda/activated.h"
 #include "tests/cuda/need_gpu.h"
 #include "tests/cuda/side_by_side.h"
 #include "tests/engine/decode.h"
@@ -140,14 +142,54 @@ TEST(Fp8, NormsRoundWhatTheyWouldWrite) {
     std::vector<double> right;
     for (const bf16 value : fetch(wide)) right.push_back(static_cast<double>(__bfloat162float(value)));
     EXPECT_LT(relative_error(narrow.numbers(), right), 0.03) << cols;
-    const auto y = send(uneven(rows, cols, random));
-    const auto again = send(fetch(x));
-    add_rms_norm(y.data(), weight.data(), count, hidden, 1e-6f, x.data(), wide.data(), nullptr);
-    add_rms_norm(y.data(), weight.data(), count, hidden, 1e-6f, again.data(), narrow.view(), nullptr);
-    EXPECT_EQ(fetch(x), fetch(again));
-    right.clear();
-    for (const bf16 value : fetch(wide)) right.push_back(static_cast<double>(__bfloat162float(value)));
-    EXPECT_LT(relative_error(narrow.numbers(), right), 0.03) << cols;
+  }
+}
+
+/// A row over its root mean square, times a weight.
+void norm_row(std::span<double> row, std::span<const float> weight) {
+  double square = 0;
+  for (const double value : row) square += value * value;
+  const double scale = 1 / std::sqrt(square / static_cast<double>(row.size()) + 1e-6);
+  for (size_t i = 0; i < row.size(); ++i) row[i] *= scale * static_cast<double>(weight[i]);
+}
+
+TEST(Norms, AddWhatABlockGivesAndReadItForTheNext) {
+  NEED_HOPPER();
+  std::mt19937 random(5);
+  for (const int64_t cols : {576, 2048, 5376}) {
+    constexpr int64_t rows = 19;
+    const auto count = static_cast<int32_t>(rows), hidden = static_cast<int32_t>(cols);
+    const auto of_sum = send(uneven(1, cols, random)), of_next = send(uneven(1, cols, random));
+    const std::vector<float> start = uneven(rows, cols, random), added = uneven(rows, cols, random);
+    const auto y = send(added);
+    for (const ResidualNorms& norms : {ResidualNorms{of_sum.data(), nullptr, 1, 1e-6f},
+                                       ResidualNorms{of_sum.data(), of_next.data(), 1, 1e-6f},
+                                       ResidualNorms{nullptr, of_next.data(), 0.22f, 1e-6f}}) {
+      std::vector<double> sums, next;
+      for (int64_t row = 0; row < rows; ++row) {
+        const auto first = row * cols;
+        std::vector<double> part(added.begin() + first, added.begin() + first + cols);
+        if (norms.of_sum) norm_row(part, fetch(of_sum));
+        for (int64_t col = 0; col < cols; ++col)
+          part[static_cast<size_t>(col)] = part[static_cast<size_t>(col)] * static_cast<double>(norms.scale) +
+                                           static_cast<double>(start[static_cast<size_t>(first + col)]);
+        sums.insert(sums.end(), part.begin(), part.end());
+        if (norms.of_next) norm_row(part, fetch(of_next));
+        next.insert(next.end(), part.begin(), part.end());
+      }
+      const auto x = send(start), again = send(start);
+      const DeviceMemory<bf16> wide(rows * cols);
+      const Rows narrow(rows, cols);
+      add_normed(y.data(), norms, count, hidden, x.data(), wide.data(), nullptr);
+      add_normed(y.data(), norms, count, hidden, again.data(), narrow.view(), nullptr);
+      EXPECT_EQ(fetch(x), fetch(again));
+      std::vector<double> got_sums, got_next;
+      for (const float value : fetch(x)) got_sums.push_back(static_cast<double>(value));
+      for (const bf16 value : fetch(wide)) got_next.push_back(static_cast<double>(__bfloat162float(value)));
+      EXPECT_LT(relative_error(got_sums, sums), 1e-5) << cols;
+      EXPECT_LT(relative_error(got_next, next), 4e-3) << cols;
+      EXPECT_LT(relative_error(narrow.numbers(), next), 0.03) << cols;
+    }
   }
 }
 
@@ -222,18 +264,20 @@ void expect_plain_sums(const Size& size, const Kernels& kernels) {
   const DeviceMemory<float> both_scales(n);
   interleave_rows(weight.values.data(), ffn, k, both.data(), nullptr);
   interleave_rows(weight.scales.data(), ffn, 1, both_scales.data(), nullptr);
-  const Rows out(m, ffn);
-  ASSERT_TRUE(
-      kernels.multiply_gated(in.view(), {both.data(), both_scales.data()}, m, ffn, k, out.view(), nullptr));
-  align_rows(out.view(), static_cast<int32_t>(m), static_cast<int32_t>(ffn), nullptr);
-  std::vector<double> gated;
-  for (size_t i = 0; i < rows.size(); ++i)
-    for (int64_t col = 0; col < ffn; ++col) {
-      const double gate = sums[i * static_cast<size_t>(n) + static_cast<size_t>(col)],
-                   up = sums[i * static_cast<size_t>(n) + static_cast<size_t>(col + ffn)];
-      gated.push_back(gate / (1 + std::exp(-gate)) * up);
-    }
-  EXPECT_LT(relative_error(sampled(out.numbers(), ffn, [](double v) { return v; }), gated), 0.03);
+  for (const Activation activation : {Activation::silu, Activation::gelu_tanh}) {
+    const Rows out(m, ffn);
+    ASSERT_TRUE(kernels.multiply_gated(activation, in.view(), {both.data(), both_scales.data()}, m, ffn, k,
+                                       out.view(), nullptr));
+    align_rows(out.view(), static_cast<int32_t>(m), static_cast<int32_t>(ffn), nullptr);
+    std::vector<double> gated;
+    for (size_t i = 0; i < rows.size(); ++i)
+      for (int64_t col = 0; col < ffn; ++col) {
+        const double gate = sums[i * static_cast<size_t>(n) + static_cast<size_t>(col)],
+                     up = sums[i * static_cast<size_t>(n) + static_cast<size_t>(col + ffn)];
+        gated.push_back(test::activated(activation, gate) * up);
+      }
+    EXPECT_LT(relative_error(sampled(out.numbers(), ffn, [](double v) { return v; }), gated), 0.03);
+  }
 }
 
 TEST_P(Fp8Products, EqualPlainSums) {
@@ -299,7 +343,6 @@ TEST(Fp8, PlacesHeadsAsTwoStepsDo) {
     layout.head_dim = layout.padded_dim = layout.rotary_dim = dim;
     layout.norm = 1;
     layout.eps = 1e-6f;
-    layout.rope_scale = 1;
     layout.query_scale = 0.1f;
     layout.slots = 400;
     constexpr int32_t rows = 333, hidden = 192;

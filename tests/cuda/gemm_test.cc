@@ -9,16 +9,13 @@
 #include "cuda/base/device_memory.h"
 #include "cuda/base/devices.h"
 #include "cuda/ops/ops.h"
+#include "tests/cuda/activated.h"
 #include "tests/cuda/need_gpu.h"
 
 namespace sheaf {
 namespace {
 
 using namespace cuda;
-
-double silu(double x) {
-  return x / (1 + std::exp(-x));
-}
 
 /// Our kernels must run on every GPU of capability 9.0.
 #define NEED_OUR_PRODUCTS() \
@@ -59,9 +56,9 @@ TEST(HopperGemm, EqualsPlainSums) {
       right.push_back(std::move(sums));
     }
     for (const Epilogue epilogue :
-         {Epilogue::store, Epilogue::store_floats, Epilogue::swiglu, Epilogue::add}) {
+         {Epilogue::store, Epilogue::store_floats, Epilogue::swiglu, Epilogue::geglu, Epilogue::add}) {
       const bool add = epilogue == Epilogue::add, floats = add || epilogue == Epilogue::store_floats;
-      const int64_t out_cols = epilogue == Epilogue::swiglu ? size.n / 2 : size.n;
+      const int64_t out_cols = is_gated(epilogue) ? size.n / 2 : size.n;
       const DeviceMemory<float> out(size.m * size.n);
       std::vector<float> before(static_cast<size_t>(size.m * size.n), 3.0f);
       if (add)
@@ -78,9 +75,10 @@ TEST(HopperGemm, EqualsPlainSums) {
         for (int64_t col = 0; col < out_cols; ++col) {
           const auto at = static_cast<size_t>(rows[i] * out_cols + col);
           double expected = right[i][static_cast<size_t>(col)];
-          if (epilogue == Epilogue::swiglu) {
+          if (is_gated(epilogue)) {
             const int64_t gate = col / 8 * 16 + col % 8;
-            expected = silu(right[i][static_cast<size_t>(gate)]) * right[i][static_cast<size_t>(gate + 8)];
+            expected = test::activated(activation_of(epilogue), right[i][static_cast<size_t>(gate)]) *
+                       right[i][static_cast<size_t>(gate + 8)];
           }
           const double value =
               floats ? static_cast<double>(got[at]) - (add ? 3.0 : 0.0)
@@ -127,7 +125,6 @@ TEST(HopperGemm, PlacesHeadsAsTwoStepsDo) {
     layout.head_dim = layout.padded_dim = layout.rotary_dim = dim;
     layout.norm = round % 4 < 2 ? 1 : 0;
     layout.eps = 1e-6f;
-    layout.rope_scale = 1;
     layout.query_scale = 0.1f;
     layout.slots = 1000;
     const int32_t rows = 333, hidden = 192;

@@ -26,7 +26,7 @@ class LooksMaker {
   LooksMaker(std::mt19937& random, const LooksShape& shape) : random_(random), shape_(shape) {}
 
   RandomLooks make() {
-    for (int32_t tree = 0; tree < shape_.trees; ++tree) grow({}, 0);
+    for (int32_t tree = 0; tree < shape_.trees; ++tree) grow({}, 0, 0);
     std::vector<int32_t> order(static_cast<size_t>(looks_.pages));
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int32_t>(i);
     std::shuffle(order.begin(), order.end(), random_);
@@ -44,22 +44,23 @@ class LooksMaker {
  private:
   int32_t pick(int32_t low, int32_t high) { return std::uniform_int_distribution(low, high)(random_); }
 
-  int32_t add_span(int32_t keys) {
+  int32_t add_span(int32_t keys, int32_t position) {
     StepBatch& batch = looks_.batch;
-    batch.spans.push_back({static_cast<int32_t>(batch.pages.size()), keys});
+    batch.spans.push_back({static_cast<int32_t>(batch.pages.size()), keys, position});
     for (int32_t key = 0; key < keys; key += shape_.page_size) batch.pages.push_back(looks_.pages++);
     seen_.emplace_back();
     return static_cast<int32_t>(batch.spans.size()) - 1;
   }
 
-  void grow(std::vector<int32_t> path, int depth) {
+  void grow(std::vector<int32_t> path, int depth, int32_t position) {
     if (depth > 0 && (depth == 3 || pick(0, 2) == 0)) {
       const int32_t rows = pick(0, 2) == 0 ? pick(1, shape_.longest_run) : 1;
       const int32_t before = pick(0, 3) == 0 ? pick(0, shape_.longest) : pick(0, 20);
-      const int32_t own = add_span(before + rows);
+      const int32_t own = add_span(before + rows, position);
       for (int32_t i = 0; i < rows; ++i) {
         const int32_t row = looks_.batch.rows();
         looks_.batch.tokens.push_back(0);
+        looks_.batch.positions.push_back(position + before + i);
         for (int32_t span : path)
           seen_[static_cast<size_t>(span)].push_back(
               {row, looks_.batch.spans[static_cast<size_t>(span)].keys});
@@ -67,9 +68,11 @@ class LooksMaker {
       }
       return;
     }
-    path.push_back(add_span(pick(1, shape_.longest)));
+    const int32_t keys = pick(1, shape_.longest);
+    path.push_back(add_span(keys, position));
     const int32_t children = pick(1, shape_.children);
-    for (int32_t i = 0; i < children && looks_.batch.rows() < shape_.most_rows; ++i) grow(path, depth + 1);
+    for (int32_t i = 0; i < children && looks_.batch.rows() < shape_.most_rows; ++i)
+      grow(path, depth + 1, position + keys);
   }
 
   std::mt19937& random_;

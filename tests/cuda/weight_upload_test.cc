@@ -76,14 +76,14 @@ void compare(const Model& model) {
     EXPECT_EQ(device.output.size(), 0);
   else
     EXPECT_TRUE(same(downloaded(device.output), stacked({&model.output})));
-  const bool post = model.config.norms.post_attention;
   for (size_t i = 0; i < model.layers.size(); ++i) {
     SCOPED_TRACE(testing::Message() << "layer " << i);
     const LayerWeights& host = model.layers[i];
     const DeviceLayer& layer = device.layers[i];
-    EXPECT_TRUE(same(downloaded(layer.attention_norm),
-                     plain(post ? host.post_attention_norm : host.pre_attention_norm)));
-    EXPECT_TRUE(same(downloaded(layer.mlp_norm), plain(post ? host.post_mlp_norm : host.pre_mlp_norm)));
+    EXPECT_TRUE(same(downloaded(layer.pre_attention_norm), plain(host.pre_attention_norm)));
+    EXPECT_TRUE(same(downloaded(layer.post_attention_norm), plain(host.post_attention_norm)));
+    EXPECT_TRUE(same(downloaded(layer.pre_mlp_norm), plain(host.pre_mlp_norm)));
+    EXPECT_TRUE(same(downloaded(layer.post_mlp_norm), plain(host.post_mlp_norm)));
     EXPECT_TRUE(same(downloaded(layer.q_norm), plain(host.q_norm)));
     EXPECT_TRUE(same(downloaded(layer.k_norm), plain(host.k_norm)));
     EXPECT_TRUE(same(downloaded(layer.qkv_bias), joined_bias(host)));
