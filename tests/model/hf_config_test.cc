@@ -89,6 +89,8 @@ TEST_F(HfConfig, ContradictionsAboutLayersAreRefused) {
           {"\"layer_types\" names sliding layers", "\"sliding_window\" is missing"});
   refused(with("qwen2", {{"layer_types", {"chunked_attention", "full_attention"}}}),
           {"chunked_attention", "supported: full_attention"});
+  refused(with("qwen2", {{"layer_types", sliding}, {"sliding_window", 64}}), {"\"layer_types\"", "layer 0"});
+  refused(with("granite", {{"layer_types", sliding}, {"sliding_window", 64}}), {"layer 0 slides", "granite"});
   refused(with("smollm3", {{"no_rope_layers", {1, 0}}}), {"\"no_rope_layers\"", "each of the 4 layers"});
   refused(with("granite", {{"embedding_multiplier", 0}}), {"\"embedding_multiplier\" is 0", "positive"});
 }
