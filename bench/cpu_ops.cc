@@ -64,6 +64,7 @@ class Ops {
       }
     for (const int64_t keys : {256, 1024}) softmax(keys);
     for (const int32_t keys : {0, 256, 2000, 16000}) attention(keys);
+    for (const int32_t window : {512, 1024}) attention(16000, window);
     picks();
   }
 
@@ -107,9 +108,10 @@ class Ops {
             });
   }
 
-  /// 128 rows behind each other that all see `shared` keys before them.
-  void attention(int32_t shared) {
-    const std::string name = fmt::format("attention at {} keys, GFLOP", shared);
+  /// 128 rows behind each other that all see `shared` keys before them, or those in a window (0: none).
+  void attention(int32_t shared, int32_t window = 0) {
+    const std::string name = window == 0 ? fmt::format("attention at {} keys, GFLOP", shared)
+                                         : fmt::format("… of which {} in a window", window);
     if (!wants(name)) return;
     const ModelConfig config = default_model();
     StepBatch batch;
@@ -133,12 +135,14 @@ class Ops {
     for (int64_t place = 0; place < keys; ++place)
       for (int64_t head = 0; head < config.kv_heads; ++head)
         attention->pool().write(0, head, place, values.data(), values.data());
-    const AttentionPlan plan = plan_attention(batch, attention->pool(), 0, 3, config.kv_heads, pool_.size());
+    const AttentionPlan plan =
+        plan_attention(batch, attention->pool(), window, 3, config.kv_heads, pool_.size());
     FloatBuffer queries(kRows * 576, "queries"), out(kRows * 576, "out");
     std::fill_n(queries.data(), kRows * 576, 0.1f);
     const double seconds = best_seconds([&] { attention->run(plan, 0, queries.data(), 576, out.data()); });
     double pairs = 0;
-    for (const TileRow& row : batch.tile_rows) pairs += row.visible;
+    for (const TileRow& row : batch.tile_rows)
+      pairs += window > 0 ? std::min(window, row.visible) : row.visible;
     const double rate = 4 * 64 * 9 * pairs / seconds / 1e9;
     const double limit = products_.whole_numbers() ? peak_gops(best_paged_int_kernels(), 2, pool_)
                                                    : peak_gflops(kernels_, pool_);

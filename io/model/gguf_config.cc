@@ -96,6 +96,17 @@ RopeTable read_table(const GgufFields& fields, ModelConfig& config) {
   return table;
 }
 
+/// A window that the family did not take.
+void refuse_unread_window(const GgufFields& fields, const ModelConfig& config) {
+  const char* key = "attention.sliding_window";
+  const uint64_t window = fields.gguf().uint(fields.key(key), 0);
+  const bool taken =
+      std::ranges::any_of(config.layers, [](const LayerConfig& layer) { return layer.window > 0; });
+  if (window > 0 && std::cmp_less(window, std::max(config.context, config.long_context)) && !taken)
+    refuse("{}: {} is {}, which is not supported for {}", fields.source(), fields.named(key), window,
+           config.family);
+}
+
 ModelConfig read_sizes(const GgufFields& fields) {
   const GgufFile& gguf = fields.gguf();
   ModelConfig config;
@@ -189,6 +200,7 @@ FileConfig read_gguf_config(const GgufFile& gguf) {
   config.family = family->name;
   family->describe(config);
   family->read_gguf(fields, config);
+  refuse_unread_window(fields, config);
   check_config(config, gguf.path());
   return {config, family};
 }

@@ -248,6 +248,17 @@ class RopeSection {
   double base_ = 0;
 };
 
+/// Sliding layers that the family did not take as such: it knows none, or another field switches them off.
+void refuse_unread_windows(const HfFields& fields, const ModelConfig& config) {
+  const json* types = fields.find("layer_types");
+  if (types == nullptr) return;
+  if (fields.integer("sliding_window", 0) >= std::max(config.context, config.long_context)) return;
+  for (size_t i = 0; i < config.layers.size(); ++i)
+    if (types->at(i) == "sliding_attention" && config.layers[i].window == 0)
+      refuse("{}: \"layer_types\" says that layer {} slides, which the rest of the file does not for {}",
+             fields.source(), i, config.family);
+}
+
 int32_t count_or(const HfFields& fields, const char* key, int32_t fallback) {
   return fallback > 0 ? count(fields, key, fallback) : count(fields, key);
 }
@@ -380,6 +391,7 @@ FileConfig read_hf_config(const std::string& path) {
   config.family = family.name;
   family.describe(config);
   family.read_hf(fields, config);
+  refuse_unread_windows(fields, config);
   check_config(config, path);
   const std::optional<Quantization> quantization = read_quantization(HfFields(object, path), path);
   return {config, &family, quantization, quantization ? quantization->stored_bits() : 16, wrapped};

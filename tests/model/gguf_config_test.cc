@@ -82,6 +82,9 @@ TEST_F(GgufConfig, WindowsBelongToLayers) {
   u32("attention.sliding_window_pattern", 2);
   EXPECT_EQ(read().layers[0].window, 300);
   EXPECT_EQ(read().layers[1].window, 0);
+  start("granite");
+  u32("attention.sliding_window", 300);
+  refused({"granite.attention.sliding_window is 300"});
   start("qwen2");
   u32("attention.sliding_window", 1000);
   EXPECT_EQ(read().layers[0].window, 0) << "nothing lies outside";

@@ -69,6 +69,16 @@ TEST_F(HfConfig, WindowsBelongToLayers) {
   EXPECT_EQ(windows(with("phi3", {{"sliding_window", 100}})), (Windows{100, 100}));
 }
 
+TEST_F(HfConfig, WithinItsSmallestWindowAModelHasNone) {
+  ModelConfig config = read(with("mistral", json::object()));
+  EXPECT_TRUE(stay_within_windows(config));
+  EXPECT_EQ(config.context, 128);
+  for (const LayerConfig& layer : config.layers) EXPECT_EQ(layer.window, 0);
+  config = read(with("llama", json::object()));
+  EXPECT_FALSE(stay_within_windows(config));
+  EXPECT_EQ(config.context, 256);
+}
+
 TEST_F(HfConfig, ContradictionsAboutLayersAreRefused) {
   const json sliding{"sliding_attention", "sliding_attention"};
   refused(with("mistral", {{"sliding_window", 0}}), {"\"sliding_window\" is 0", "must be positive"});
@@ -79,6 +89,8 @@ TEST_F(HfConfig, ContradictionsAboutLayersAreRefused) {
           {"\"layer_types\" names sliding layers", "\"sliding_window\" is missing"});
   refused(with("qwen2", {{"layer_types", {"chunked_attention", "full_attention"}}}),
           {"chunked_attention", "supported: full_attention"});
+  refused(with("qwen2", {{"layer_types", sliding}, {"sliding_window", 64}}), {"\"layer_types\"", "layer 0"});
+  refused(with("granite", {{"layer_types", sliding}, {"sliding_window", 64}}), {"layer 0 slides", "granite"});
   refused(with("smollm3", {{"no_rope_layers", {1, 0}}}), {"\"no_rope_layers\"", "each of the 4 layers"});
   refused(with("granite", {{"embedding_multiplier", 0}}), {"\"embedding_multiplier\" is 0", "positive"});
 }

@@ -391,6 +391,13 @@ TEST(Planner, AChainThatCannotFitIsNotBuilt) {
   const Plan plan = planner.plan(make_ready(task, std::span(&record, 1)));
   ASSERT_EQ(plan.refused.size(), 1u);
   EXPECT_NE(plan.refused[0].second.find("80001 positions"), std::string::npos) << plan.refused[0].second;
+  EXPECT_EQ(plan.refused[0].second.find("model.context"), std::string::npos) << plan.refused[0].second;
+  Planner longer(make_builder(method),
+                 {50'000, 4096, [](const Stack&) { return true; }, TooLong::refuse, 131'072});
+  const Plan advised = longer.plan(make_ready(task, std::span(&record, 1)));
+  ASSERT_EQ(advised.refused.size(), 1u);
+  EXPECT_NE(advised.refused[0].second.find("unless model.context asks for more"), std::string::npos)
+      << advised.refused[0].second;
 }
 
 TEST(Planner, CountsContextsNotRows) {
