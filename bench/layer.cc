@@ -89,7 +89,7 @@ class Bench {
       blas(weight.data(), in.data(), m, n, k, out.data(), add, add);
       if (epilogue == Epilogue::swiglu)
         apply_gates(Activation::silu, reinterpret_cast<const bf16*>(out.data()), static_cast<int32_t>(m),
-                   static_cast<int32_t>(n / 2), gated.data(), nullptr);
+                    static_cast<int32_t>(n / 2), gated.data(), nullptr);
     });
     bool can = true;
     const double ours = seconds([&] {
@@ -116,7 +116,8 @@ class Bench {
     return seconds([&] {
       if (epilogue == Epilogue::swiglu) {
         const Fp8Rows to{gated.data(), gated_scales.data(), blocks.data()};
-        if (!multiply_gated_hopper(Activation::silu, rows, narrow, m, n / 2, k, to, nullptr)) fail("no FP8 product");
+        if (!multiply_gated_hopper(Activation::silu, rows, narrow, m, n / 2, k, to, nullptr))
+          fail("no FP8 product");
         align_rows(to, static_cast<int32_t>(m), static_cast<int32_t>(n / 2), nullptr);
       } else if (!multiply_hopper(epilogue, rows, narrow, m, n, k, out.data(), nullptr)) {
         fail("no FP8 product");

@@ -9,8 +9,8 @@
 namespace sheaf::cuda {
 
 /// The layers of steps as CUDA graphs, by all that decides which kernels run and with which arguments: the
-/// number of rows and the kinds of attention blocks (Step::attention_kinds). What else changes from step to step lies in device
-/// memory. Graphs hold addresses: where memory moves, forget() them.
+/// number of rows and the kinds of attention blocks (Step::attention_kinds). What else changes from step to
+/// step lies in device memory. Graphs hold addresses: where memory moves, forget() them.
 class LayerGraphs {
  public:
   using Key = std::pair<int32_t, uint64_t>;

@@ -22,8 +22,8 @@ void compute_logits(LoadedModel& model, const Step& step, PickRange range) {
   model.products.multiply(model.weights.output_or_embedding(), room.normed.data(), range.count(),
                           config.vocab, config.hidden, room.logits.data());
   if (config.logit_scale != 1 || config.logit_cap > 0)
-    scale_rows(room.logits.data(), int64_t{range.count()} * config.vocab, config.logit_scale, config.logit_cap,
-               model.stream.get());
+    scale_rows(room.logits.data(), int64_t{range.count()} * config.vocab, config.logit_scale,
+               config.logit_cap, model.stream.get());
 }
 
 /// Waits for the logits, hands them out and draws from them.

@@ -86,7 +86,7 @@ struct Step {
   uint64_t attention_kinds() const;
 
   const StepBatch* batch = nullptr;
-  std::span<Picked> picked;  ///< [picks]
+  std::span<Picked> picked;          ///< [picks]
   std::vector<AttentionPlan> plans;  ///< [windows]
   std::vector<ChainGroup> chain_groups;
   Staging staging;

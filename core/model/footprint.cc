@@ -27,9 +27,8 @@ int64_t cpu_step_bytes(const ModelConfig& config, int64_t tokens) {
 
 int64_t cuda_step_bytes(const ModelConfig& config, int64_t tokens, int64_t picks, bool fp8_keys) {
   const int64_t q = int64_t{config.heads} * config.head_dim, kv = int64_t{config.kv_heads} * config.head_dim;
-  const int64_t floats =
-      int64_t{config.hidden} * (adds_apart(config) ? 2 : 1) +
-      int64_t{rotary_tables(config)} * config.rotary_dim;
+  const int64_t floats = int64_t{config.hidden} * (adds_apart(config) ? 2 : 1) +
+                         int64_t{rotary_tables(config)} * config.rotary_dim;
   const int64_t queries = int64_t{config.heads} * padded_head_dim(config.head_dim);
   const int64_t halves = config.hidden + queries + q + config.ffn, bytes = fp8_keys ? queries : 0;
   const int64_t scratch = q + 2 * kv + int64_t{2} * config.ffn;
@@ -44,7 +43,8 @@ bool adds_apart(const ModelConfig& config) {
 }
 
 int32_t rotary_tables(const ModelConfig& config) {
-  const bool plain = std::ranges::any_of(config.layers, [](const LayerConfig& layer) { return layer.rope < 0; });
+  const bool plain =
+      std::ranges::any_of(config.layers, [](const LayerConfig& layer) { return layer.rope < 0; });
   return static_cast<int32_t>(config.ropes.size()) + (plain ? 1 : 0);
 }
 

@@ -37,8 +37,8 @@ Footprint cuda_footprint(const ModelConfig& config, bool fp8_keys = false);
 /// beside it.
 bool rotates_key_biases(const ModelConfig& config);
 
-/// Whether the CUDA engine computes what a block gives apart, before it is added to the residual stream: it is
-/// normed or scaled first, or no norm reads the sum.
+/// Whether the CUDA engine computes what a block gives apart, before it is added to the residual stream: it
+/// is normed or scaled first, or no norm reads the sum.
 bool adds_apart(const ModelConfig& config);
 
 /// Rotary tables of a step on the CUDA engine: one more, of zeros, where some layers do not rotate.

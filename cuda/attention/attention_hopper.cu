@@ -252,7 +252,8 @@ int multiprocessors_for(const HeadLayout& layout, int32_t page_size) {
   const bool fits = page_size == kPage && layout.head_dim % 8 == 0 && layout.score_cap == 0 &&
                     (layout.padded_dim == 64 || layout.padded_dim == 128);
   if (!fits) return 0;
-  return multiprocessors.get([] { return hopper_multiprocessors(attend_kernel<f16, 128, 2, 128, false, SeesAll>); });
+  return multiprocessors.get(
+      [] { return hopper_multiprocessors(attend_kernel<f16, 128, 2, 128, false, SeesAll>); });
 }
 
 }  // namespace

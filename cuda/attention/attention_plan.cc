@@ -469,10 +469,9 @@ class Planner {
 }  // namespace
 
 AttentionPlanner make_attention_planner(AttentionShape shape) {
-  return [planner = std::make_shared<Planner>(shape)](const StepBatch& batch, int32_t window,
-                                                      AttentionPlan& plan) {
-    planner->run(batch, window, plan);
-  };
+  return
+      [planner = std::make_shared<Planner>(shape)](
+          const StepBatch& batch, int32_t window, AttentionPlan& plan) { planner->run(batch, window, plan); };
 }
 
 }  // namespace sheaf::cuda

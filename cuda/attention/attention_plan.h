@@ -10,8 +10,8 @@ namespace sheaf::cuda {
 
 /// A step's attention cut into blocks of work, the same for every layer of one window.
 struct AttentionPlan {
-  std::vector<int32_t> rows;         ///< [rows of all items]
-  std::vector<AttentionPage> pages;  ///< [pages of all items]
+  std::vector<int32_t> rows;            ///< [rows of all items]
+  std::vector<AttentionPage> pages;     ///< [pages of all items]
   std::vector<int32_t> page_positions;  ///< [pages of all items], of the first key
   int32_t window = 0;
   std::vector<AttentionItem> items;  ///< small blocks, then large ones

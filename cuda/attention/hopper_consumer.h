@@ -68,11 +68,17 @@ struct SeesWindow {
       latest = max(latest, __shfl_xor_sync(0xffffffffu, latest, offset));
   }
   /// Of the first key of a page of the plan.
-  __device__ int position(const AttentionInputs& in, int page) const { return in.page_positions[page]; }
+  __device__ int position(const AttentionInputs& in, int page) const {
+    return in.page_positions[page];
+  }
   /// Whether all rows of the warp see a page that begins there.
-  __device__ bool whole(int position) const { return position >= latest; }
+  __device__ bool whole(int position) const {
+    return position >= latest;
+  }
   /// Keys of such a page that come before the window of row i.
-  __device__ int hidden(int i, int position) const { return from[i] - position; }
+  __device__ int hidden(int i, int position) const {
+    return from[i] - position;
+  }
 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)

@@ -12,9 +12,9 @@ struct HeadLayout {
   int32_t rotary_dim;
   int32_t norm;  ///< 0 none, 1 per head, 2 over the whole projection
   float eps;
-  float query_scale;  ///< 1/sqrt(head_dim) and log2(e), folded into the queries
+  float query_scale;    ///< 1/sqrt(head_dim) and log2(e), folded into the queries
   float score_cap = 0;  ///< scores become cap · tanh(score / cap), in base 2; 0: they stay
-  int64_t slots;      ///< of the pool
+  int64_t slots;        ///< of the pool
 
   /// Columns of a row of queries, keys and values.
   int64_t columns() const { return int64_t{heads + 2 * kv_heads} * head_dim; }

@@ -195,8 +195,8 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_kernel(Factors factors, 
     }
   }
   if constexpr (is_gated(epilogue))
-    write_gated<activation_of(epilogue)>(sum, factors, reinterpret_cast<float(*)[4]>(ring), gated, first_row, tile_across, warp_row,
-                warp, lane);
+    write_gated<activation_of(epilogue)>(sum, factors, reinterpret_cast<float(*)[4]>(ring), gated, first_row,
+                                         tile_across, warp_row, warp, lane);
   else
     write_plain<epilogue>(sum, factors, out, first_row + warp_row, first_col + warp_col, lane);
 #endif

@@ -224,8 +224,8 @@ bool launch(const Product<Element>& product, int multiprocessors, cudaStream_t s
   const CUtensorMap in_map = matrix_map(in, m, k, kRows), weight_map = matrix_map(weight, n, k, kCols / 2);
   CUtensorMap out_map{};
   if (Memory::kOutBlocks > 0)
-    out_map = matrix_map(static_cast<const typename Memory::Out*>(out), m,
-                         is_gated(epilogue) ? n / 2 : n, epilogue == Epilogue::add ? 16 : 64);
+    out_map = matrix_map(static_cast<const typename Memory::Out*>(out), m, is_gated(epilogue) ? n / 2 : n,
+                         epilogue == Epilogue::add ? 16 : 64);
   const auto kernel = multiply_kernel<Element, epilogue>;
   constexpr int shared = static_cast<int>(sizeof(Memory)) + 1024;
   static_assert(shared <= 232448, "a Hopper block's shared memory");

@@ -24,10 +24,9 @@ struct Shared {
   using Out = std::conditional_t<epilogue == Epilogue::add, float,
                                  std::conditional_t<is_gated(epilogue), Element, bf16>>;
   /// Blocks of 64 rows and one line that a warpgroup has in shared memory on their way out.
-  static constexpr int kOutBlocks = epilogue == Epilogue::add ? 2
-                                    : epilogue == Epilogue::store || is_gated(epilogue)
-                                        ? kOut / kDepth<Out>
-                                        : 0;
+  static constexpr int kOutBlocks = epilogue == Epilogue::add                           ? 2
+                                    : epilogue == Epilogue::store || is_gated(epilogue) ? kOut / kDepth<Out>
+                                                                                        : 0;
   static constexpr bool kHeads = epilogue == Epilogue::heads;
   static constexpr int kStages = epilogue == Epilogue::store || kHeads ? 3 : 4;
   alignas(1024) uint8_t in[kStages][kRows][kLine];
@@ -75,13 +74,15 @@ struct BlockWork {
 
 // What becomes of a tile's sums where they are not heads: scaled, gated, rounded, stored or added.
 
-/// activation(gate) × up of four of one row, in the gates' place. (Of two rows, one would round as the other does.)
-/// One division for all four: the unit for quotients and exponentials is what this waits for. Below -20 the
-/// sigmoid stays what it is there, 2e-9.
+/// activation(gate) × up of four of one row, in the gates' place. (Of two rows, one would round as the other
+/// does.) One division for all four: the unit for quotients and exponentials is what this waits for. Below
+/// -20 the sigmoid stays what it is there, 2e-9.
 template <Activation activation>
 __device__ void gate4(float& a, float& b, float& c, float& d, float up_a, float up_b, float up_c,
                       float up_d) {
-  const auto below = [](float gate) { return 1.0f + fast_exp2(fminf(sigmoid_input<activation>(gate) * -1.4426950f, 28.8539f)); };
+  const auto below = [](float gate) {
+    return 1.0f + fast_exp2(fminf(sigmoid_input<activation>(gate) * -1.4426950f, 28.8539f));
+  };
   const float p = below(a), q = below(b), r = below(c), s = below(d);
   const float pq = p * q, rs = r * s, all = __fdividef(1.0f, pq * rs);
   const float by_pq = all * rs, by_rs = all * pq;
@@ -138,11 +139,10 @@ __device__ void add_sums(Memory& memory, const CUtensorMap* out_map, const float
   }
 }
 
-/// activation(gate) × up of a thread's two rows in place of the gates, divided by the scale of their block. `row`
-/// is the first one.
+/// activation(gate) × up of a thread's two rows in place of the gates, divided by the scale of their block.
+/// `row` is the first one.
 template <Activation activation>
-__device__ void gate_and_scale(float (&sum)[kCols / 2], const BlockWork& work, int row, int block,
-                                      int lane) {
+__device__ void gate_and_scale(float (&sum)[kCols / 2], const BlockWork& work, int row, int block, int lane) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     float most = 0;

@@ -34,8 +34,8 @@ class Products {
   /// out [rows, n] = in [rows, k] × weightᵀ, or with `add` that much more.
   void multiply(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* out,
                 bool add = false);
-  /// out [rows, ffn] = activation(gate) × up, the rows of `weight` [2 ffn, k] being 8 of gate, 8 of up, and so on.
-  /// `scratch` holds [rows, 2 ffn].
+  /// out [rows, ffn] = activation(gate) × up, the rows of `weight` [2 ffn, k] being 8 of gate, 8 of up, and
+  /// so on. `scratch` holds [rows, 2 ffn].
   void gated(const bf16* weight, const bf16* in, int64_t rows, int64_t ffn, int64_t k, void* scratch,
              bf16* out);
   /// Queries, keys and values to where attention reads them. `weight` [(heads + 2 kv_heads) × head_dim, k];

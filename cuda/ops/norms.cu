@@ -171,8 +171,7 @@ __global__ void add_normed_kernel(const float* y, ResidualNorms norms, int32_t h
     }
   }
   const Reduced reduced = reduce_block(sum, most);
-  const float next =
-      norms.of_next ? norm_scale(reduced.sum / static_cast<float>(hidden), norms.eps) : 1.0f;
+  const float next = norms.of_next ? norm_scale(reduced.sum / static_cast<float>(hidden), norms.eps) : 1.0f;
   const typename RowOf<Out>::Type to(out, blockIdx.x, hidden, reduced.most * next);
   for (int col = threadIdx.x * 4; col < hidden; col += kThreads * 4) {
     const float4 value = times(four_at(sums, col, hidden), next);

@@ -128,8 +128,8 @@ TEST(AttentionPlan, ShowsEveryRowTheKeysOfItsWindowOnce) {
     const test::RandomLooks looks = make_random_looks(random, shape);
     const int32_t group = std::array{1, 2, 3, 4, 8, 16}[static_cast<size_t>(round % 6)];
     const int32_t window = std::array{1, 7, 64, 300, 100'000}[static_cast<size_t>(round % 5)];
-    const AttentionPlanner planner = make_attention_planner(
-        {group, shape.page_size, round % 2 == 0 ? 4 : 500, round % 7 == 0});
+    const AttentionPlanner planner =
+        make_attention_planner({group, shape.page_size, round % 2 == 0 ? 4 : 500, round % 7 == 0});
     planner(looks.batch, window, plan);
     EXPECT_EQ(slots_planned(plan, static_cast<size_t>(looks.batch.rows()), looks.batch.positions),
               slots_seen(looks.batch, shape.page_size, window));

@@ -123,17 +123,17 @@ std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& la
   const DeviceMemory<bf16> out(count);
   check(cudaMemset(out.data(), 0xff, static_cast<size_t>(count) * sizeof(bf16)), "poison");
   AttentionInputs in{items.data(),
-                           plan.small_items,
-                           static_cast<int32_t>(plan.items.size()) - plan.small_items,
-                           rows.data(),
-                           pages.data(),
-                           page_size,
-                           merged.data(),
-                           begin.data(),
-                           partials.data(),
-                           static_cast<int32_t>(plan.merged_rows.size()),
-                           plan.partial_rows,
-                           fixed};
+                     plan.small_items,
+                     static_cast<int32_t>(plan.items.size()) - plan.small_items,
+                     rows.data(),
+                     pages.data(),
+                     page_size,
+                     merged.data(),
+                     begin.data(),
+                     partials.data(),
+                     static_cast<int32_t>(plan.merged_rows.size()),
+                     plan.partial_rows,
+                     fixed};
   in.window = window;
   in.page_positions = page_positions.data();
   in.row_positions = row_positions.data();
@@ -298,9 +298,11 @@ TEST(Attention, EqualsPlainSumsInWindowsAndUnderCaps) {
     const std::string what = fmt::format("round {}, heads of {}, window {}", round, heads.head_dim, window);
     const bool fixed = round % 6 == 5;
     compare_numbers(looks, heads, 16, wanted, random, what, fixed, false, false, window);
-    if (!fixed) compare_numbers(looks, heads, 16, wanted, random, what + ", in FP8", false, true, false, window);
+    if (!fixed)
+      compare_numbers(looks, heads, 16, wanted, random, what + ", in FP8", false, true, false, window);
     compare_numbers(looks, heads, 16, wanted, random, what + ", capped", fixed, false, false, window, 2.0f);
-    compare_numbers(looks, heads, 16, wanted, random, what + ", capped, all keys", fixed, false, false, 0, 2.0f);
+    compare_numbers(looks, heads, 16, wanted, random, what + ", capped, all keys", fixed, false, false, 0,
+                    2.0f);
   }
 }
 
