@@ -3,21 +3,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include "core/model/config.h"
 #include "cuda/base/floats.h"
 
 namespace sheaf::cuda {
-
-/// An activation is gate × sigmoid(this): GELU's tanh formula is one too.
-template <Activation activation>
-__device__ float sigmoid_input(float gate) {
-  if constexpr (activation == Activation::silu) return gate;
-  return 1.5957691f * (gate + 0.044715f * gate * gate * gate);  // 2 sqrt(2 / π)
-}
-template <Activation activation>
-__device__ float activated(float gate) {
-  return gate / (1.0f + __expf(-sigmoid_input<activation>(gate)));
-}
 
 __device__ inline uint32_t shared_address(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));

@@ -4,6 +4,7 @@
 #include "cuda/base/device_math.h"
 #include "cuda/base/launch.h"
 #include "cuda/gemm/gemm.h"
+#include "cuda/ops/gates.h"
 
 namespace sheaf::cuda {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "cuda/base/hopper.h"
 #include "cuda/gemm/gemm.h"
+#include "cuda/ops/gates.h"
 
 namespace sheaf::cuda {
 namespace {

@@ -2,6 +2,7 @@
 #include <type_traits>
 
 #include "cuda/base/device_math.h"
+#include "cuda/ops/gates.h"
 #include "cuda/ops/ops.h"
 
 namespace sheaf::cuda {
