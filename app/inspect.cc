@@ -134,8 +134,8 @@ void add_inspect_command(Program& program) {
         kRequired},
        {"--model", options->model, "The model of the proposed job (default: the one that comes with sheaf)"},
        {"--write", options->write,
-        "Write the proposed job to this .yaml file and its schema beside it; sheaf does not overwrite "
-        "existing files",
+        "Save the proposed job in this .yaml file and its schema in a file beside it; neither file may "
+        "exist yet",
         value_name("JOB.yaml")},
        {"--json", options->json, "Print one JSON object instead"}},
       [options] {

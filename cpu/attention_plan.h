@@ -8,8 +8,8 @@
 
 namespace sheaf {
 
-/// How the attention of a step is cut into work, the same for every head and every layer of one window. Rows
-/// that see the same spans come together in blocks; a block reads each of its spans once for all its rows.
+/// How the attention of a step is cut into work; every head, and every layer of one window, has the same
+/// plan. A block holds rows that see the same spans, and reads each span once for all of them.
 struct AttentionPlan {
   /// Keys of a span that lie in a row, at most kLongestRun.
   struct Run {

@@ -143,7 +143,7 @@ struct LoadedModel {
   float* rope_table(int32_t index) const {
     return room.rope.data() + index * room.size.rows * config.rotary_dim;
   }
-  /// That of a layer; the last one where it does not rotate.
+  /// The rotary table of a layer; the last table where the layer does not rotate.
   const float* rope_of(int32_t layer) const {
     const int32_t own = config.layers[static_cast<size_t>(layer)].rope;
     return rope_table(own >= 0 ? own : static_cast<int32_t>(config.ropes.size()));

@@ -71,7 +71,7 @@ struct ModelConfig {
   float residual_scale = 1;   ///< factor on what attention and MLP add to the residual stream
   float logit_scale = 1;      ///< factor on logits
   float score_cap = 0;        ///< scores become cap · tanh(score / cap); 0: they stay
-  float logit_cap = 0;        ///< the same for logits, after their factor
+  float logit_cap = 0;        ///< logits, scaled, become cap · tanh(logit / cap); 0: they stay
 
   int32_t rotary_dim = 0;  ///< leading dimensions of a head that rotate, halves paired (i, i + rotary_dim/2)
   std::vector<RopeTable> ropes;       ///< each of rotary_dim / 2 pairs; layers say which is theirs

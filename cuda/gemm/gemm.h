@@ -13,7 +13,7 @@ enum class Epilogue {
   store,         ///< out [m, n] bf16
   store_floats,  ///< out [m, n] fp32
   swiglu,  ///< out [m, n / 2] bf16 = silu(gate) × up; rows of the weight are 8 of gate, 8 of up, and so on
-  geglu,   ///< the same with GELU
+  geglu,   ///< out [m, n / 2] bf16 = gelu(gate) × up; rows of the weight as for swiglu
   add,     ///< out [m, n] fp32 += product
   heads,   ///< queries, keys and values to their places: see multiply_heads_hopper
 };
@@ -42,7 +42,8 @@ bool multiply_hopper(Epilogue epilogue, const bf16* in, const bf16* weight, int6
 bool multiply_heads_hopper(const bf16* in, const bf16* weight, int64_t m, int64_t k,
                            const HeadTargets& targets, cudaStream_t stream);
 
-/// The same in e4m3; `out` is as the epilogue says. Not for gated epilogues and heads.
+/// in [m, k] × weight [n, k]ᵀ in e4m3, as multiply_hopper() computes it in bf16; no gated epilogues, no
+/// heads.
 bool hopper_fp8_products();
 bool multiply_hopper(Epilogue epilogue, const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t n,
                      int64_t k, void* out, cudaStream_t stream);

@@ -227,7 +227,7 @@ void interleave_gate_up(const Model& model, DeviceWeights& weights) {
   check(cudaDeviceSynchronize(), "interleaving gate and up");
 }
 
-/// Of all rotary tables; that of layers which do not rotate is zero.
+/// Radians per position, [rotary tables, pairs]; zeros for layers that do not rotate.
 std::vector<float> frequencies(const ModelConfig& config) {
   std::vector<float> all;
   for (const RopeTable& rope : config.ropes) all.insert(all.end(), rope.freqs.begin(), rope.freqs.end());

@@ -33,6 +33,16 @@ struct HfDefaults {
   bool tied_output = false;
 };
 
+/// A rotary table for all layers, and windows where the file has them.
+inline void read_plain_hf(const HfFields& file, ModelConfig& config) {
+  read_hf_rope(file, config);
+  read_hf_windows(file, config);
+}
+inline void read_plain_gguf(const GgufFields& file, ModelConfig& config) {
+  read_gguf_rope(file, config);
+  read_gguf_windows(file, config);
+}
+
 /// A model family: what its files say, and which fields of ModelConfig that becomes. Each is one file of
 /// io/model/families, listed in families.cc.
 struct Family {
@@ -41,14 +51,15 @@ struct Family {
   const char* gguf;          ///< "general.architecture" of a GGUF file; null: its files name another family
   /// Keys of config.json that sheaf refuses elsewhere, unless neutral, and read_hf() turns into fields.
   const char* hf_keys[8] = {};
-  /// The same for keys of GGUF metadata, without the architecture before them.
+  /// Keys of GGUF metadata, without the architecture before them, that only read_gguf() of some families
+  /// takes.
   const char* gguf_keys[8] = {};
   HfDefaults defaults = {};
   /// Sets what all models of the family have alike.
   void (*describe)(ModelConfig& config) = [](ModelConfig&) {};
   /// Both set the rest, sizes being there already; at least the rotary tables.
-  void (*read_hf)(const HfFields& file, ModelConfig& config);
-  void (*read_gguf)(const GgufFields& file, ModelConfig& config);
+  void (*read_hf)(const HfFields& file, ModelConfig& config) = read_plain_hf;
+  void (*read_gguf)(const GgufFields& file, ModelConfig& config) = read_plain_gguf;
   FamilyTensors tensors = {};
 };
 

@@ -28,9 +28,9 @@ struct HfRopeRules {
 /// so.
 void read_hf_rope(const HfFields& file, ModelConfig& config, const HfRopeRules& rules = {});
 
-/// The same with two rotary tables: the first for layers that see all keys, the second for `sliding` ones.
-/// They are sections of "rope_parameters"; older files say only the first, and the second is plain, with
-/// `sliding_base`.
+/// Sets rotary_dim and two rotary tables: the first for layers that see all keys, the second for `sliding`
+/// ones. They are sections of "rope_parameters"; older files say only the first, and the second is plain,
+/// with `sliding_base`.
 void read_hf_ropes(const HfFields& file, ModelConfig& config, const HfRopeRules& rules,
                    const std::vector<bool>& sliding, double sliding_base);
 

@@ -15,8 +15,8 @@ inline float gemma_score_scale(const HfFields& file) {
   return static_cast<float>(1 / std::sqrt(positive(file, "query_pre_attn_scalar", 256)));
 }
 
-/// The same of a GGUF file, which does not say it: only the 27B models, known by their layers, have another
-/// than 1 / sqrt(head_dim).
+/// The factor on scores that a GGUF file does not say: only the 27B models, known by their layers, have
+/// another than 1 / sqrt(head_dim).
 inline float gemma_score_scale(const ModelConfig& config, int32_t layers_of_27b) {
   if (config.layer_count() != layers_of_27b) return 0;
   return static_cast<float>(1 / std::sqrt(static_cast<double>(config.hidden / config.heads)));

@@ -7,11 +7,6 @@ constinit const Family kLlamaFamily{
     .name = "llama",
     .architecture = "LlamaForCausalLM",
     .gguf = "llama",
-    .read_hf =
-        [](const HfFields& file, ModelConfig& config) {
-          read_hf_rope(file, config);
-          read_hf_windows(file, config);
-        },
     .read_gguf =
         [](const GgufFields& file, ModelConfig& config) {
           read_gguf_rope(file, config, false);

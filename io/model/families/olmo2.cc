@@ -1,6 +1,7 @@
 // OLMo-2: norms after attention and MLP instead of before, and over the whole of queries and keys. GGUF files
 // of OLMo 3 say olmo2 too: those with a window.
 #include "io/model/families/families.h"
+#include "io/model/families/olmo.h"
 
 namespace sheaf {
 
@@ -8,16 +9,7 @@ constinit const Family kOlmo2Family{
     .name = "olmo2",
     .architecture = "Olmo2ForCausalLM",
     .gguf = "olmo2",
-    .describe =
-        [](ModelConfig& config) {
-          config.qk_norm = QkNorm::whole;
-          config.norms = kNormsAfter;
-        },
-    .read_hf =
-        [](const HfFields& file, ModelConfig& config) {
-          read_hf_rope(file, config);
-          read_hf_windows(file, config);
-        },
+    .describe = describe_olmo,
     .read_gguf =
         [](const GgufFields& file, ModelConfig& config) {
           constexpr uint64_t kOlmo3Period = 4;

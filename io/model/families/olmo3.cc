@@ -1,6 +1,7 @@
 // OLMo 3: OLMo-2 with a window in three layers of four, which also have no scaled positions. Its GGUF files
 // call themselves olmo2.
 #include "io/model/families/families.h"
+#include "io/model/families/olmo.h"
 
 namespace sheaf {
 
@@ -8,11 +9,7 @@ constinit const Family kOlmo3Family{
     .name = "olmo3",
     .architecture = "Olmo3ForCausalLM",
     .gguf = nullptr,
-    .describe =
-        [](ModelConfig& config) {
-          config.qk_norm = QkNorm::whole;
-          config.norms = kNormsAfter;
-        },
+    .describe = describe_olmo,
     .read_hf =
         [](const HfFields& file, ModelConfig& config) {
           constexpr double kBase = 500000;

@@ -12,11 +12,6 @@ constinit const Family kPhi3Family{
           read_hf_rope(file, config, {.partial = true, .old_long_rope = true, .original_context = 4096});
           read_hf_windows(file, config);
         },
-    .read_gguf =
-        [](const GgufFields& file, ModelConfig& config) {
-          read_gguf_rope(file, config);
-          read_gguf_windows(file, config);
-        },
     .tensors = {.fused_qkv = true, .fused_gate_up = true},
 };
 

@@ -1,6 +1,7 @@
 // Qwen2 and Qwen2.5: biases on queries, keys and values. A window holds only where "use_sliding_window" says
 // so.
 #include "io/model/families/families.h"
+#include "io/model/families/qwen.h"
 
 namespace sheaf {
 
@@ -9,17 +10,7 @@ constinit const Family kQwen2Family{
     .architecture = "Qwen2ForCausalLM",
     .gguf = "qwen2",
     .describe = [](ModelConfig& config) { config.biases = kQkvBiases; },
-    .read_hf =
-        [](const HfFields& file, ModelConfig& config) {
-          read_hf_rope(file, config);
-          if (file.boolean("use_sliding_window", false))
-            read_hf_windows(file, config, {.first = file.integer("max_window_layers", 28)});
-        },
-    .read_gguf =
-        [](const GgufFields& file, ModelConfig& config) {
-          read_gguf_rope(file, config);
-          read_gguf_windows(file, config);
-        },
+    .read_hf = read_qwen_hf,
 };
 
 }  // namespace sheaf
