@@ -122,23 +122,8 @@ void check_model(const ModelConfig& config, const CudaOptions& options) {
 namespace sheaf {
 
 std::string uncomputed_field(const ModelConfig& config) {
-  if (config.activation != Activation::silu) return "activation: GELU by tanh";
-  if (config.norms != Norms{} && config.norms != kNormsAfter)
-    return "norms: before and after attention and MLP";
   if (config.biases.o || config.biases.gate || config.biases.up || config.biases.down || config.biases.output)
     return "biases: on projections other than q, k and v";
-  for (const auto& [name, value] : {std::pair{"embedding_scale", config.embedding_scale},
-                                    {"residual_scale", config.residual_scale},
-                                    {"logit_scale", config.logit_scale}})
-    if (value != 1) return fmt::format("{}: {}", name, value);
-  for (const auto& [name, value] :
-       {std::pair{"score_cap", config.score_cap}, {"logit_cap", config.logit_cap}})
-    if (value != 0) return fmt::format("{}: {}", name, value);
-  if (config.ropes.size() != 1) return fmt::format("ropes: {} rotary tables", config.ropes.size());
-  for (const LayerConfig& layer : config.layers) {
-    if (layer.rope < 0) return "rope: layers without rotary positions";
-    if (layer.window > 0 && layer.window < config.context) return fmt::format("window: {}", layer.window);
-  }
   return {};
 }
 

@@ -54,15 +54,6 @@ void use_context(ModelConfig& config, int32_t positions, const std::string& sour
   config.long_ropes.clear();
 }
 
-bool stay_within_windows(ModelConfig& config) {
-  const int32_t before = config.context;
-  for (LayerConfig& layer : config.layers) {
-    if (layer.window > 0) config.context = std::min(config.context, layer.window);
-    layer.window = 0;
-  }
-  return config.context < before;
-}
-
 void check_config(const ModelConfig& config, const std::string& source) {
   check_count(source, "the number of layers", config.layer_count(), kMostLayers);
   check_count(source, "the hidden size", config.hidden, 1 << 20);

@@ -93,10 +93,6 @@ constexpr int32_t kMostLayers = 4096;
 /// Refuses more positions than the model has, naming `source`.
 void use_context(ModelConfig& config, int32_t positions, const std::string& source);
 
-/// For a backend that does not know windows: up to the smallest one, attention is plain, so the context
-/// becomes that and the windows go. Returns whether the context is less than before.
-bool stay_within_windows(ModelConfig& config);
-
 /// Checks that the numbers fit together and are sane (counts, divisibility, rope tables); refuses
 /// otherwise, naming `source`.
 void check_config(const ModelConfig& config, const std::string& source);

@@ -84,7 +84,6 @@ BenchBackend::BenchBackend(const BenchModel& wanted) {
   if (device_ >= 0) {
     const CudaOptions options{device_, wanted.dtype == Precision::fp8, wanted.fp8_keys, wanted.weights,
                               wanted.reproducible};
-    stay_within_windows(model_.config);
     backend_ = wanted.path.empty() ? make_random_cuda_backend(random_shape(wanted).config, options, kSeed)
                                    : make_cuda_backend(model_, options);
     return;

@@ -131,11 +131,6 @@ OpenedJob::OpenedJob(Job job) : job_(std::move(job)) {
   if (!on_gpu() && job_.engine.kv_dtype == KvPrecision::fp8)
     refuse("engine.kv_dtype: fp8 works only on a GPU; leave it out");
   if (!chosen.notice.empty()) notices_.insert(notices_.begin(), chosen.notice);
-  if (on_gpu() && stay_within_windows(model_.config))
-    notices_.push_back(fmt::format(
-        "{}: on a GPU prompts may have {} positions, the model's sliding window; the CPU takes longer ones "
-        "(--device cpu)",
-        job_.model.path, model_.config.context));
   if (!on_gpu() && job_.engine.kernels == CpuKernels::reference && in_whole_numbers(job_.model.on_cpu()))
     refuse("engine.kernels: reference computes in fp32, not in {}; leave one of the two out",
            word_of(job_.model.on_cpu()));
@@ -222,7 +217,6 @@ void OpenedJob::open_draft() {
   std::unique_ptr<Tokenizer> tokenizer;
   try {
     draft_ = load_model(path, "");
-    if (on_gpu()) stay_within_windows(draft_.config);
     tokenizer = std::move(load_tokenizer(path).tokenizer);
   } catch (const Error& error) {
     throw Error(error.fault(), fmt::format("method.speculate.draft: {}", error.what()));

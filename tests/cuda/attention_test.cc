@@ -29,6 +29,9 @@ DeviceMemory<T> send(const std::vector<T>& values) {
   return device;
 }
 
+/// Of e4m3's three bits: half a step of 1/8, evenly spread, of numbers just above a power of two.
+constexpr double kMostRounding = 0.0361;
+
 /// Attends again, with e4m3 results.
 void expect_same_in_fp8(const AttentionInputs& in, const AttentionInputs* on_device, const HeadLayout& layout,
                         AttentionTensors tensors, const std::vector<float>& right) {
@@ -52,7 +55,7 @@ void expect_same_in_fp8(const AttentionInputs& in, const AttentionInputs* on_dev
     error += (value - static_cast<double>(right[i])) * (value - static_cast<double>(right[i]));
     square += static_cast<double>(right[i]) * static_cast<double>(right[i]);
   }
-  EXPECT_LT(std::sqrt(error / square), 0.03);
+  EXPECT_LT(std::sqrt(error / square), kMostRounding);
 }
 
 /// Numbers in e4m3 on the device, made of fp16 there.

@@ -276,7 +276,8 @@ void expect_plain_sums(const Size& size, const Kernels& kernels) {
                      up = sums[i * static_cast<size_t>(n) + static_cast<size_t>(col + ffn)];
         gated.push_back(test::activated(activation, gate) * up);
       }
-    EXPECT_LT(relative_error(sampled(out.numbers(), ffn, [](double v) { return v; }), gated), 0.03);
+    // Three bits: half a step of 1/8, evenly spread, of numbers just above a power of two are 0.036.
+    EXPECT_LT(relative_error(sampled(out.numbers(), ffn, [](double v) { return v; }), gated), 0.037);
   }
 }
 

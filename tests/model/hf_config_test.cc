@@ -69,16 +69,6 @@ TEST_F(HfConfig, WindowsBelongToLayers) {
   EXPECT_EQ(windows(with("phi3", {{"sliding_window", 100}})), (Windows{100, 100}));
 }
 
-TEST_F(HfConfig, WithinItsSmallestWindowAModelHasNone) {
-  ModelConfig config = read(with("mistral", json::object()));
-  EXPECT_TRUE(stay_within_windows(config));
-  EXPECT_EQ(config.context, 128);
-  for (const LayerConfig& layer : config.layers) EXPECT_EQ(layer.window, 0);
-  config = read(with("llama", json::object()));
-  EXPECT_FALSE(stay_within_windows(config));
-  EXPECT_EQ(config.context, 256);
-}
-
 TEST_F(HfConfig, ContradictionsAboutLayersAreRefused) {
   const json sliding{"sliding_attention", "sliding_attention"};
   refused(with("mistral", {{"sliding_window", 0}}), {"\"sliding_window\" is 0", "must be positive"});
