@@ -9,6 +9,11 @@ THINGS = """Nomad Voyager Captain Pilot Traveler Explorer Cruiser Hiker Metro Cl
 Drift Matrix Vertex Horizon Journey Legend Spirit Wonder Harmony Comfort Festival Weekend Morning Winter Titan Duke Baron
 Countess Marquis Badger Panda Tiger Domino Bistro Avenue Boulevard Plaza Piazza Corsica Lisbon Oslo Kyoto Havana""".split()
 SERIES_ENDS = "Pro Plus Line Max Elite Classic Series Edge Air One Lite Prime Station".split()
+WORK_NOUNS = """Garden Harvest Lighthouse Kingdom Orchestra Voyage Lantern Cartographer Widow Island Letters Machine Winter
+Silence Daughter Empire Clockmaker River Shadow Thief Summer Bridge Carnival Archive Dragon Bakery Mountain Signal Harbour
+Feast Labyrinth Comet Stranger Village Meadow Promise Engine Beekeeper""".split()
+WORK_ADJECTIVES = """Last Hidden Crooked Golden Forgotten Quiet Burning Little Endless Broken Secret Wandering Frozen Great
+Restless Paper Velvet Distant Wild Borrowed Invisible Second""".split()
 ROMAN = ["II", "III", "IV", "V", "X", "G2", "G3", "2.0", "XL", "Mini", "SE"]
 
 
@@ -71,3 +76,15 @@ def model_name(pick):
     if kind < 0.1 or kind > 0.85:
         name += f" {pick.choice([*SERIES_ENDS, *ROMAN])}"
     return name
+
+
+def work_title(pick):
+    """What a book, a game or a bar of chocolate is called: The Crooked Lantern, Letters from Oslo, Thief & Comet."""
+    first, second = pick.sample(WORK_NOUNS, 2)
+    adjective, place = pick.choice(WORK_ADJECTIVES), pick.choice(MAKERS + THINGS)
+    return pick.choice([
+        f"The {adjective} {first}", f"The {adjective} {first}", f"{adjective} {first}", f"The {first} of {place}",
+        f"{first} of the {second}", f"{first} {pick.choice(['&', 'and'])} {second}", f"A {first} for {place}",
+        f"{pick.choice(['Two', 'Three', 'Seven', 'Nine'])} {place}s", f"How to Find a {first}", f"{place} {first}",
+        f"The {place} {first}", first, f"{first}{second.lower()}", f"My {adjective} {first}", f"{first} from {place}",
+        f"{place}: The {adjective} {first}", f"{adjective} {first} {pick.choice([2, 3, 'II'])}"])

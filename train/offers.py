@@ -7,13 +7,15 @@ from pathlib import Path
 import yaml
 
 from extras import EXTRAS, Extra, add_extra, free_commas, guard_commas, make_code, plain_option
-from names import made_up, model_name, series_name, shop_name, short_maker
+from names import made_up, model_name, series_name, shop_name, short_maker, work_title
 from noise import add_code, add_price, add_shop, make_noise, parts
 
 NOISY = 0.35  # offers with noise around their titles
 HYPE = 0.3  # titles with a word of praise, which is no value
 BESIDE = 0.06  # offers with another one named below them
 NAMED = 0.35  # groups of offers whose models have names ("Oslo 40") and no numbers
+TITLED = 0.8  # groups of works (books, games) that have titles
+STANDS = {"model": {"series": "model"}, "title": {"series": "title", "brand": "publisher"}, "": {}}  # one for another
 OFTEN = {"type": 0.93, "brand": 0.8, "series": 0.45, "model": 0.45, "part": 0.35, "stock": 0.15, "barcode": 0.17,
          "seller": 0.3, "condition": 0.1, "price": 0.1, "fits": 0.7}  # how often an offer states it; others: 0.6
 ASKED = {"type": 0.8, "brand": 0.8, "series": 0.45, "model": 0.5, "part": 0.5, "stock": 0.25, "barcode": 0.3,
@@ -65,10 +67,11 @@ class Language:
         return re.compile("|".join(found), re.IGNORECASE) if found else None
 
     def names_of(self, name, named):
-        """What shops and schemas call the concept. `named`: models have names, which stand for their series."""
-        if named and name == "series":
-            return [said for said in self.concepts["model"]["names"] if not NUMBERED.search(said)]
-        return self.concepts[name]["names"]
+        """What shops and schemas call the concept. `named`: a key of STANDS."""
+        other = STANDS[named].get(name)
+        if not other:
+            return self.concepts[name]["names"]
+        return [said for said in self.concepts[other]["names"] if not NUMBERED.search(said)]
 
     def number(self, number):
         """A number as the language writes it."""
@@ -126,13 +129,13 @@ def make_device(language, pick):
 class Offer:
     """A made-up offer: `text`, the `values` that it states as texts or lists of them, and `typed` ones as numbers."""
 
-    def __init__(self, kind, language, codes, pick, named=False):
-        """`named`: its model has a name, which is its series then."""
+    def __init__(self, kind, language, codes, pick, named=""):
+        """`named`: a key of STANDS, for a model that has a name and for a work."""
         self.kind, self.language, self.pick, self.named = kind, language, pick, named
         self.values, self.typed, self.bare = {}, {}, None
         codes_of = [name for name in kind.get("codes", ["model", "part", "stock", "barcode"])
                     if not (named and name == "model")]
-        often = OFTEN | {"series": 0.75} if named else OFTEN
+        often = OFTEN | {"series": 0.9 if named == "title" else 0.75} if named else OFTEN
         for name in ["type", "brand", "series", *codes_of, *kind["slots"], "condition", "price", "seller"]:
             # More than seven specifications make no title.
             if name in language.concepts and name not in self.values and pick.random() < often.get(name, 0.6) and (
@@ -152,7 +155,7 @@ class Offer:
         if name == "brand":
             return make_maker(self.language, pick), None
         if name == "series":
-            return model_name(pick) if self.named else series_name(pick), None
+            return {"model": model_name, "title": work_title}.get(self.named, series_name)(pick), None
         if name == "seller":
             return shop_name(pick), None
         if name in codes:
@@ -185,7 +188,7 @@ class Offer:
         if name in EITHER and title and not self.bare and pick.random() < 0.6:
             self.bare = name
             return written
-        forms = [] if self.named and name == "series" else concept.get("titles" if title else "said")
+        forms = [] if name in STANDS[self.named] else concept.get("titles" if title else "said")
         if not forms or not title and pick.random() < 0.5:
             if title:
                 return written
@@ -199,7 +202,7 @@ class Offer:
         below = [name for name in values if layout > 0.5 and pick.random() < (
             0.1 if name in ("type", "brand") else 0.5 if name in CODES else 0.35)]
         self.joined = {name: self.written(name) for name in values}
-        if "series" in values and ("brand" not in values or "brand" in below) and "series" not in below:
+        if self.named != "title" and "series" in values.keys() - below and "brand" not in values.keys() - below:
             below.append("series")  # which would seem to be the maker
         said = {name: self.labelled(name, self.joined[name], True) for name in values if name not in below}
         title = self.title(dict(said))
@@ -279,7 +282,8 @@ class OfferVariant:
         kinds = [pick.choice(kinds)] if pick.random() < 0.8 else pick.sample(kinds, 3)
         self.codes = {name: pick.choice(patterns) for name, patterns in CODES.items()}
         self.one_form = pick.random() < 0.4  # all codes of a concept are alike
-        self.named = pick.random() < NAMED
+        works = all("works" in kind for kind in kinds)
+        self.named = "title" if works and pick.random() < TITLED else "model" if pick.random() < NAMED else ""
         self.offers = []
         for _ in range(count):
             codes = self.codes if self.one_form else {name: pick.choice(patterns) for name, patterns in CODES.items()}
@@ -306,7 +310,7 @@ class OfferVariant:
         asked = [name for name in own if name in concepts and pick.random() < share]
         asked += [name for name, often in ASKED.items() if name in concepts and pick.random() < often]
         if self.named:
-            asked = [name for name in asked if name != "model"]
+            asked = [name for name in asked if name != "model"] + ["series"] * (pick.random() < 0.6)
         names = {said.lower() for name in own if name in concepts for said in concepts[name]["names"]}
         others = [name for name in concepts if name not in own and self.language.hints[name]
                   and not names & {said.lower() for said in concepts[name]["names"]}]
@@ -318,10 +322,8 @@ class OfferVariant:
     def ask(self, name, kinds):
         pick = self.pick
         words = pick.choice([words for words in self.words if name in words.concepts] or [self.language])
-        concept = words.concepts[name]
         said = pick.choice(words.names_of(name, self.named))
-        if self.named and name == "series":
-            concept = words.concepts["model"]
+        concept = words.concepts[STANDS[self.named].get(name, name)]
         taken = {attribute["name"].lower() for attribute in self.attributes}
         if said.lower() in taken:
             return
