@@ -87,7 +87,7 @@ def trained(model):
     return {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
 
 
-def save_adapter(model, folder, dtype):
+def save_adapter(model, folder, dtype, strength=1.0):
     weights = {name: weight.detach().to("cpu", DTYPES[dtype]).contiguous()
                for name, weight in get_peft_model_state_dict(model, save_embedding_layers=False).items()}
     refuse_to_write(folder, weights.items())
@@ -99,7 +99,8 @@ def save_adapter(model, folder, dtype):
         # PEFT keeps the layers in a set, whose order changes from run to run.
         file = place / "adapter_config.json"
         saved = json.loads(file.read_text())
-        saved |= {"target_modules": sorted(saved["target_modules"]), "inference_mode": True}
+        saved |= {"target_modules": sorted(saved["target_modules"]), "inference_mode": True,
+                  "lora_alpha": strength * saved["lora_alpha"]}
         file.write_text(json.dumps(saved, indent=2, sort_keys=True) + "\n")
 
     replace_folder(folder, write)

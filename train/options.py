@@ -31,6 +31,13 @@ def share(text):
     return value
 
 
+def part(text):
+    value = float(text)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(f"must be greater than 0 and at most 1; got {text}")
+    return value
+
+
 def above_zero(text):
     value = float(text)
     if not value > 0:
@@ -52,6 +59,9 @@ def parser():
     add("--full", action="store_true", help="train all weights instead of an adapter")
     add("--lora-rank", type=positive, default=16, metavar="N", help="rank of the adapter (default: 16)")
     add("--alpha", type=above_zero, metavar="X", help="scale of the adapter (default: twice the rank)")
+    add("--strength", type=part, default=1.0, metavar="X",
+        help="how much of what was learned the saved adapter applies, up to 1: a little less forgets less of the base "
+        "model (default: 1)")
     add("--dropout", type=share, default=0.0, metavar="SHARE", help="dropout of the adapter's input (default: 0)")
     add("--learning-rate", type=rate, metavar="X",
         help="the highest (default: 2e-4; with --full 5e-5); or auto: the best of a few that suit the model's width, by the loss of held-out prompts after short trials")
@@ -95,7 +105,10 @@ def parser():
 
 
 def parse(arguments=None):
-    options = parser().parse_args(arguments)
+    command = parser()
+    options = command.parse_args(arguments)
+    if options.full and options.strength != 1:
+        command.error("--strength is for adapters; leave it out with --full")
     if options.alpha is None:
         options.alpha = 2.0 * options.lora_rank
     if options.learning_rate is None:

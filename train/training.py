@@ -298,7 +298,7 @@ class Training:
         folder, dtype = self.folder / name, self.options.save_dtype
         if self.options.full:
             return models.save_whole(self.model, self.options.model, folder, dtype)
-        return models.save_adapter(self.model, folder, dtype)
+        return models.save_adapter(self.model, folder, dtype, self.options.strength)
 
     def save_checkpoint(self):
         checkpoint.save(self.checkpoint, self.model, self.optimizer, self.progress, self.settings)

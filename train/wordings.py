@@ -82,7 +82,7 @@ SAME = {"Brand Name": "Brand", "Age range": "Age", "Sport Type": "Sport", "Closu
         "Department Name": "Age", "Stove Type": "Product type", "Eyewear Type": "Product type", "Model": "Model Number", "Frame Color": "Color", "Body Material": "Material"}
 
 # What every product has: null would be wrong for the products of other categories.
-EVERYWHERE = {"Product type", "Shoe type", "Stove Type", "Eyewear Type", "Lure Type", "Mask type", "Cereal type", "Item form",
+EVERYWHERE = {"Product type", "Shoe type", "Stove Type", "Eyewear Type", "Lure Type", "Mask type", "Cereal type",
               "Item", "Name", "Description", "Type"}
 
 # What the products of a category are called in their titles.

@@ -81,6 +81,14 @@ class SheafTest(unittest.TestCase):
         adapted, decoded = expected(), self.decoded(path, "--set", f"model.adapter={self.folder}/adapter")
         self.assertGreater(worst(plain, decoded), 20 * near)  # the adapter does something
         self.assertLess(worst(adapted, decoded), near)
+        save_adapter(model, self.folder / "weaker", "fp32", strength=0.5)
+        with torch.no_grad():
+            for name, weight in trained(model).items():
+                if "lora_B" in name:
+                    weight.mul_(0.5)
+        decoded = self.decoded(path, "--set", f"model.adapter={self.folder}/weaker")
+        self.assertGreater(worst(adapted, decoded), 20 * near)
+        self.assertLess(worst(expected(), decoded), near)
 
     def default_model(self):
         path = place.ROOT / "build/models/smollm2.gguf"
