@@ -27,14 +27,22 @@ std::string text_of(const ordered_json& about, const char* key) {
   return about[key].get<std::string>();
 }
 
+std::string expert_text(const ordered_json& experts) {
+  if (experts.is_null()) return {};
+  const int64_t shared = whole(experts, "shared_ffn");
+  return fmt::format(", {} of {} experts of {}{}", whole(experts, "per_token"), whole(experts, "count"),
+                     whole(experts, "ffn"), shared > 0 ? fmt::format(" and one of {}", shared) : "");
+}
+
 void add_model(const ordered_json& about, TextTable& table) {
   const auto number = [&](const char* key) { return whole(about, key); };
   table.rows.push_back(
       {"  model",
-       fmt::format("{}: {} layers, hidden {}, MLP {}, {} heads on {} key/value heads of {}, vocabulary {}{}",
-                   text_of(about, "family"), number("layers"), number("hidden"), number("ffn"),
-                   number("heads"), number("kv_heads"), number("head_dim"), number("vocab"),
-                   about["tied_output"].get<bool>() ? ", tied output" : "")});
+       fmt::format(
+           "{}: {} layers, hidden {}, MLP {}{}, {} heads on {} key/value heads of {}, vocabulary {}{}",
+           text_of(about, "family"), number("layers"), number("hidden"), number("ffn"),
+           expert_text(about["experts"]), number("heads"), number("kv_heads"), number("head_dim"),
+           number("vocab"), about["tied_output"].get<bool>() ? ", tied output" : "")});
   std::string types;
   int64_t bytes = 0;
   for (const auto& type : about["tensor_types"]) {
@@ -42,7 +50,10 @@ void add_model(const ordered_json& about, TextTable& table) {
     types += fmt::format("{}{} {} ({})", types.empty() ? "" : ", ", whole(type, "tensors"),
                          text_of(type, "type"), size_text(whole(type, "bytes")));
   }
-  const std::string parameters = number_text(static_cast<double>(number("parameters")));
+  std::string parameters = number_text(static_cast<double>(number("parameters")));
+  if (number("active_parameters") < number("parameters"))
+    parameters +=
+        fmt::format(" ({} for a token)", number_text(static_cast<double>(number("active_parameters"))));
   table.rows.push_back(
       {"  parameters", fmt::format("{}, {} in the file: {}", parameters, size_text(bytes), types)});
   std::string context = fmt::format("{} tokens", number("context"));

@@ -34,6 +34,9 @@ class Products {
   /// "fp32, NEON" or "int8, i8mm".
   std::string describe() const;
 
+  /// Rows that products of whole numbers take as a group: those of another matrix begin at a multiple of it.
+  int64_t rows_together() const { return whole_numbers() ? int_kernels_.rows.together : 1; }
+
   Linear pack(std::initializer_list<const Matrix*> matrices, RowOrder order = RowOrder::stacked) const;
 
   /// Calls body(share) until all rows are done. Few rows are one share, on which all threads work together.
@@ -50,6 +53,17 @@ class Products {
     threads_.run((rows + block - 1) / block, [&](int64_t task, int) {
       body(RowShare{task * block, std::min(block, rows - task * block), alone_});
     });
+  }
+
+  /// Calls body(group, threads) for groups of rows, each with matrices of its own, the largest first. Of many
+  /// groups each is for one thread; on few, all threads work together.
+  template <class Groups, class Body>
+  void each_group(const Groups& groups, Body&& body) const {
+    if (std::ssize(groups) < 2 * threads_.size()) {
+      for (const auto& group : groups) body(group, threads_);
+      return;
+    }
+    threads_.run(std::ssize(groups), [&](int64_t i, int) { body(groups[static_cast<size_t>(i)], alone_); });
   }
 
  private:

@@ -9,6 +9,7 @@
 #include "core/engine/step_batch.h"
 #include "cpu/attention.h"
 #include "cpu/cpu_backend.h"
+#include "cpu/expert_mlp.h"
 #include "cpu/products.h"
 #include "cpu/reference/ops.h"
 
@@ -26,8 +27,9 @@ struct Layer {
   std::vector<float> o_bias, down_bias;
   Linear qkv;  ///< queries, keys, values
   Linear o;
-  Linear gate_up;  ///< gate, up
+  Linear gate_up;  ///< gate, up; empty where all MLPs are experts
   Linear down;
+  std::unique_ptr<const PackedExperts> experts;  ///< null: it has none
 };
 
 std::vector<float> read_vector(const Matrix& matrix) {
@@ -63,7 +65,7 @@ std::vector<float> biases_in_turns(const LayerWeights& weights) {
   return turns;
 }
 
-Layer read_layer(const LayerWeights& weights, const Products& products) {
+Layer read_layer(const LayerWeights& weights, const Products& products, ThreadPool& threads) {
   Layer layer;
   layer.pre_attention_norm = read_vector(weights.pre_attention_norm);
   layer.post_attention_norm = read_vector(weights.post_attention_norm);
@@ -77,8 +79,11 @@ Layer read_layer(const LayerWeights& weights, const Products& products) {
   layer.down_bias = read_vector(weights.down_bias);
   layer.qkv = products.pack({&weights.q, &weights.k, &weights.v});
   layer.o = products.pack({&weights.o});
-  layer.gate_up = products.pack({&weights.gate, &weights.up}, RowOrder::in_turns);
-  layer.down = products.pack({&weights.down});
+  if (!weights.gate.empty()) {
+    layer.gate_up = products.pack({&weights.gate, &weights.up}, RowOrder::in_turns);
+    layer.down = products.pack({&weights.down});
+  }
+  if (!weights.experts.empty()) layer.experts = std::make_unique<PackedExperts>(weights, products, threads);
   return layer;
 }
 
@@ -93,7 +98,7 @@ struct QuickWeights {
         model.embedding.check_finite(task * kRows, std::min(kRows, rows - task * kRows));
       });
     }
-    for (const LayerWeights& weights : model.layers) layers.push_back(read_layer(weights, products));
+    for (const LayerWeights& weights : model.layers) layers.push_back(read_layer(weights, products, threads));
     output = products.pack({&model.output});
     output_bias = read_vector(model.output_bias);
   }
@@ -174,7 +179,7 @@ class QuickBackend final : public Backend {
     if (batch.rows() == 0) return;
     rows_ = batch.rows();
     plans_.clear();
-    for (const auto& [window, rope] : config_.layers)
+    for (const auto& [window, rope, experts] : config_.layers)
       if (!plans_.contains(window))
         plans_[window] = plan_attention(batch, pool_, window, config_.heads / config_.kv_heads,
                                         config_.kv_heads, threads_.size());
@@ -196,7 +201,6 @@ class QuickBackend final : public Backend {
   int64_t kv_size() const { return int64_t{config_.kv_heads} * config_.head_dim; }
   int64_t hidden_stride() const { return round_up_to_panel(config_.hidden); }
   int64_t qkv_stride() const { return round_up_to_panel(q_size() + 2 * kv_size()); }
-  int64_t gated_stride() const { return round_up_to_panel(config_.ffn); }
   int64_t angles_stride() const { return std::ssize(config_.ropes) * config_.rotary_dim; }
 
   void make_room() {
@@ -206,7 +210,9 @@ class QuickBackend final : public Backend {
     y_.reserve(rows_ * hidden_stride(), "projected rows");
     qkv_.reserve(rows_ * qkv_stride(), "queries, keys and values");
     mixed_.reserve(rows_, q_size(), q_size(), "attention rows");
-    gated_.reserve(rows_, config_.ffn, gated_stride(), "MLP rows");
+    for (const auto& [rows, width] :
+         {std::pair{&gated_, config_.ffn}, {&shared_, config_.experts.shared_ffn}})
+      rows->reserve(rows_, width, round_up_to_panel(width), "MLP rows");
   }
 
   template <class Body>
@@ -309,25 +315,36 @@ class QuickBackend final : public Backend {
              [&](int64_t row) { place_row(layer, index, row, batch.kv_slots[static_cast<size_t>(row)]); });
   }
 
-  /// What comes after it.
-  void leave_layer(int64_t index, const RowShare& share) {
-    const Layer& layer = weights_->layers[static_cast<size_t>(index)];
+  /// What comes after it, up to the MLP.
+  void leave_attention(const Layer& layer, const RowShare& share) {
     if (products_.whole_numbers()) each_row(share, [&](int64_t row) { mixed_.ready(row); });
     mixed_.multiply(layer.o, share, y_.data(), hidden_stride());
     each_row(share, [&](int64_t row) {
       add_residual(row, layer.o_bias, layer.post_attention_norm);
       enter_row(row, layer.pre_mlp_norm);
     });
+  }
+
+  /// The MLP that all rows go through.
+  void run_mlp(const Layer& layer, const RowShare& share) {
     const Gating gating{config_.activation == Activation::silu ? kernels_.gated_silu : kernels_.gated_gelu,
                         layer.gate_up_bias.empty() ? nullptr : layer.gate_up_bias.data()};
-    normed_.multiply_gated(layer.gate_up, gating, share, gated_.data(), gated_stride());
-    if (products_.whole_numbers()) each_row(share, [&](int64_t row) { gated_.ready(row); });
-    gated_.multiply(layer.down, share, y_.data(), hidden_stride());
+    ProductRows& gated = layer.experts ? shared_ : gated_;
+    const int64_t width = layer.experts ? config_.experts.shared_ffn : config_.ffn;
+    normed_.multiply_gated(layer.gate_up, gating, share, gated.data(), round_up_to_panel(width));
+    if (products_.whole_numbers()) each_row(share, [&](int64_t row) { gated.ready(row); });
+    gated.multiply(layer.down, share, y_.data(), hidden_stride());
+  }
+
+  /// What comes after the MLP, up to the next layer's attention.
+  void leave_layer(const StepBatch& batch, int64_t index, const RowShare& share) {
+    const Layer& layer = weights_->layers[static_cast<size_t>(index)];
     const bool last = static_cast<size_t>(index) + 1 == weights_->layers.size();
     each_row(share, [&](int64_t row) {
       add_residual(row, layer.down_bias, layer.post_mlp_norm);
       if (!last) enter_row(row, weights_->layers[static_cast<size_t>(index) + 1].pre_attention_norm);
     });
+    if (!last) enter_layer(batch, index + 1, share);
   }
 
   /// A layer's attention and everything up to the next.
@@ -335,12 +352,18 @@ class QuickBackend final : public Backend {
     for (const KeyCopy& copy : batch.copies)
       for (int64_t head = 0; head < config_.kv_heads; ++head)
         pool_.copy(index, head, pool_.place_of_slot(copy.from), pool_.place_of_slot(copy.to));
-    const int32_t window = config_.layers[static_cast<size_t>(index)].window;
-    attention_->run(plans_.at(window), index, qkv_.data(), qkv_stride(), mixed_.data());
+    const LayerConfig& described = config_.layers[static_cast<size_t>(index)];
+    const Layer& layer = weights_->layers[static_cast<size_t>(index)];
+    attention_->run(plans_.at(described.window), index, qkv_.data(), qkv_stride(), mixed_.data());
+    const bool mlp = config_.mlp_width(described) > 0;
     products_.each_share(rows_, [&](const RowShare& share) {
-      leave_layer(index, share);
-      if (static_cast<size_t>(index) + 1 < weights_->layers.size()) enter_layer(batch, index + 1, share);
+      leave_attention(layer, share);
+      if (mlp) run_mlp(layer, share);
+      if (!layer.experts) leave_layer(batch, index, share);
     });
+    if (!layer.experts) return;
+    experts_.run(*layer.experts, normed_, rows_, mlp, y_.data(), hidden_stride());
+    products_.each_share(rows_, [&](const RowShare& share) { leave_layer(batch, index, share); });
   }
 
   /// What follows the output projection. There is room for whole panels.
@@ -403,8 +426,10 @@ class QuickBackend final : public Backend {
   ProductRows normed_{products_};        ///< [rows, hidden]
   ProductRows mixed_{products_};         ///< [rows, heads × head_dim]
   ProductRows gated_{products_};         ///< [rows, ffn]
+  ProductRows shared_{products_};        ///< [rows, shared_ffn], of layers with experts
   ProductRows normed_picks_{products_};  ///< [picks, hidden]
-  std::vector<bool> is_chain_;           ///< [picks]
+  ExpertMlp experts_{config_, products_, kernels_, threads_};
+  std::vector<bool> is_chain_;  ///< [picks]
 };
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
 
 #include "core/base/error.h"
 #include "core/engine/step_batch.h"
+#include "core/model/router.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/large_buffer.h"
 #include "cpu/reference/ops.h"
@@ -13,33 +15,48 @@ namespace {
 
 using reference::Linear;
 
+struct GatedMlp {
+  Linear gate, up, down;
+};
+
 struct Layer {
   std::vector<float> pre_attention_norm, post_attention_norm, pre_mlp_norm, post_mlp_norm, q_norm, k_norm;
-  Linear q, k, v, o, gate, up, down;
+  Linear q, k, v, o;
+  GatedMlp mlp;  ///< of no outputs where all MLPs are experts
+  Linear router, shared_gate;
+  std::vector<float> router_bias;
+  std::vector<GatedMlp> experts;
   const RopeTable* rope = nullptr;  ///< null: heads are not rotated
   int32_t window = 0;               ///< as LayerConfig has it
   FloatBuffer keys, values;         ///< [slots, kv_heads × head_dim]
 };
 
-std::vector<float> read_norm(const Matrix& weight) {
+std::vector<float> read_vector(const Matrix& weight) {
   return weight.empty() ? std::vector<float>{} : weight.read_all();
 }
 
 Layer read_layer(const LayerWeights& weights) {
   Layer layer;
-  layer.pre_attention_norm = read_norm(weights.pre_attention_norm);
-  layer.post_attention_norm = read_norm(weights.post_attention_norm);
-  layer.pre_mlp_norm = read_norm(weights.pre_mlp_norm);
-  layer.post_mlp_norm = read_norm(weights.post_mlp_norm);
-  layer.q_norm = read_norm(weights.q_norm);
-  layer.k_norm = read_norm(weights.k_norm);
+  layer.pre_attention_norm = read_vector(weights.pre_attention_norm);
+  layer.post_attention_norm = read_vector(weights.post_attention_norm);
+  layer.pre_mlp_norm = read_vector(weights.pre_mlp_norm);
+  layer.post_mlp_norm = read_vector(weights.post_mlp_norm);
+  layer.q_norm = read_vector(weights.q_norm);
+  layer.k_norm = read_vector(weights.k_norm);
   layer.q = reference::read_linear(weights.q, weights.q_bias);
   layer.k = reference::read_linear(weights.k, weights.k_bias);
   layer.v = reference::read_linear(weights.v, weights.v_bias);
   layer.o = reference::read_linear(weights.o, weights.o_bias);
-  layer.gate = reference::read_linear(weights.gate, weights.gate_bias);
-  layer.up = reference::read_linear(weights.up, weights.up_bias);
-  layer.down = reference::read_linear(weights.down, weights.down_bias);
+  if (!weights.gate.empty())
+    layer.mlp = {reference::read_linear(weights.gate, weights.gate_bias),
+                 reference::read_linear(weights.up, weights.up_bias),
+                 reference::read_linear(weights.down, weights.down_bias)};
+  if (!weights.router.empty()) layer.router = reference::read_linear(weights.router);
+  if (!weights.shared_gate.empty()) layer.shared_gate = reference::read_linear(weights.shared_gate);
+  layer.router_bias = read_vector(weights.router_bias);
+  for (const ExpertWeights& expert : weights.experts)
+    layer.experts.push_back({reference::read_linear(expert.gate), reference::read_linear(expert.up),
+                             reference::read_linear(expert.down)});
   return layer;
 }
 
@@ -53,10 +70,10 @@ class ReferenceBackend final : public Backend {
         output_(reference::read_linear(model.output, model.output_bias)) {
     embedding_.check_finite(0, embedding_.rows);
     for (const LayerWeights& weights : model.layers) {
-      const auto [window, rope] = config_.layers[layers_.size()];
+      const LayerConfig& described = config_.layers[layers_.size()];
       layers_.push_back(read_layer(weights));
-      layers_.back().window = window;
-      if (rope >= 0) layers_.back().rope = &config_.ropes[static_cast<size_t>(rope)];
+      layers_.back().window = described.window;
+      if (described.rope >= 0) layers_.back().rope = &config_.ropes[static_cast<size_t>(described.rope)];
     }
   }
 
@@ -200,16 +217,40 @@ class ReferenceBackend final : public Backend {
     add_residual(row, y, layer.post_attention_norm);
   }
 
-  void add_mlp(const Layer& layer, size_t row) {
-    std::vector<float> x = hidden_[row];
-    normalize(x, layer.pre_mlp_norm);
-    std::vector<float> gate(static_cast<size_t>(config_.ffn));
-    std::vector<float> up(gate.size());
-    reference::apply(layer.gate, x, gate);
-    reference::apply(layer.up, x, up);
+  void apply_mlp(const GatedMlp& mlp, std::span<const float> x, std::span<float> y) const {
+    std::vector<float> gate(static_cast<size_t>(mlp.gate.outputs)), up(gate.size());
+    reference::apply(mlp.gate, x, gate);
+    reference::apply(mlp.up, x, up);
     reference::gate(config_.activation, gate, up, gate);
-    reference::apply(layer.down, gate, x);
-    add_residual(row, x, layer.post_mlp_norm);
+    reference::apply(mlp.down, gate, y);
+  }
+
+  /// What a token's experts give, in the order of their scores, and then the MLP that all tokens share.
+  void apply_experts(const Layer& layer, std::span<const float> x, std::span<float> y) const {
+    std::vector<float> logits(layer.experts.size()), part(y.size());
+    std::vector<Choice> chosen(static_cast<size_t>(config_.experts.per_token));
+    reference::apply(layer.router, x, logits);
+    route(config_.experts, logits, layer.router_bias, chosen);
+    std::ranges::fill(y, 0.0f);
+    const auto add = [&](const GatedMlp& mlp, float weight) {
+      apply_mlp(mlp, x, part);
+      for (size_t i = 0; i < y.size(); ++i) y[i] += weight * part[i];
+    };
+    for (const auto& [expert, weight] : chosen) add(layer.experts[static_cast<size_t>(expert)], weight);
+    if (layer.mlp.gate.outputs == 0) return;
+    float gate = 0;
+    if (layer.shared_gate.outputs > 0) reference::apply(layer.shared_gate, x, {&gate, 1});
+    add(layer.mlp, layer.shared_gate.outputs > 0 ? 1 / (1 + std::exp(-gate)) : 1);
+  }
+
+  void add_mlp(const Layer& layer, size_t row) {
+    std::vector<float> x = hidden_[row], y(x.size());
+    normalize(x, layer.pre_mlp_norm);
+    if (layer.experts.empty())
+      apply_mlp(layer.mlp, x, y);
+    else
+      apply_experts(layer, x, y);
+    add_residual(row, y, layer.post_mlp_norm);
   }
 
   void add_residual(size_t row, std::vector<float>& y, const std::vector<float>& norm) {

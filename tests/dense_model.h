@@ -1,7 +1,10 @@
 #pragma once
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include "core/base/token.h"
@@ -21,7 +24,7 @@ class DenseModel {
         final_norm_(read(model.final_norm)),
         output_(read(model.output)),
         output_bias_(read(model.output_bias)) {
-    for (const LayerWeights& layer : model.layers)
+    for (const LayerWeights& layer : model.layers) {
       layers_.push_back({config_.layers[layers_.size()],
                          read(layer.pre_attention_norm),
                          read(layer.post_attention_norm),
@@ -42,7 +45,14 @@ class DenseModel {
                          read(layer.o_bias),
                          read(layer.gate_bias),
                          read(layer.up_bias),
-                         read(layer.down_bias)});
+                         read(layer.down_bias),
+                         read(layer.router),
+                         read(layer.router_bias),
+                         read(layer.shared_gate),
+                         {}});
+      for (const ExpertWeights& expert : layer.experts)
+        layers_.back().experts.push_back({read(expert.gate), read(expert.up), read(expert.down)});
+    }
   }
 
   /// Logits of every token, [tokens][vocab]. `mask`: [tokens × tokens], whether a token sees another.
@@ -80,6 +90,8 @@ class DenseModel {
     LayerConfig config;
     Row pre_attention_norm, post_attention_norm, pre_mlp_norm, post_mlp_norm, q_norm, k_norm;
     Row q, k, v, o, gate, up, down, q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias;
+    Row router, router_bias, shared_gate;
+    std::vector<std::array<Row, 3>> experts;  ///< gate, up, down
   };
 
   static double capped(double x, float cap) {
@@ -159,10 +171,48 @@ class DenseModel {
       const Row mixed = attend(queries[a], keys, values, sees.data());
       add(x[a], multiply(layer.o, mixed, layer.o_bias), layer.post_attention_norm);
       const Row in = norm(x[a], layer.pre_mlp_norm, x[a].size());
-      Row gate = multiply(layer.gate, in, layer.gate_bias);
-      const Row up = multiply(layer.up, in, layer.up_bias);
-      for (size_t i = 0; i < gate.size(); ++i) gate[i] = activate(gate[i]) * up[i];
-      add(x[a], multiply(layer.down, gate, layer.down_bias), layer.post_mlp_norm);
+      Row out(in.size());
+      if (!layer.gate.empty()) {
+        Row gate = multiply(layer.gate, in, layer.gate_bias);
+        gate_by(gate, multiply(layer.up, in, layer.up_bias));
+        out = multiply(layer.down, gate, layer.down_bias);
+        if (!layer.shared_gate.empty())
+          for (double& value : out) value *= sigmoid(multiply(layer.shared_gate, in).front());
+      }
+      if (!layer.experts.empty()) add_experts(layer, in, out);
+      add(x[a], out, layer.post_mlp_norm);
+    }
+  }
+
+  static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+  void gate_by(Row& gate, const Row& up) const {
+    for (size_t i = 0; i < gate.size(); ++i) gate[i] = activate(gate[i]) * up[i];
+  }
+
+  void add_experts(const Layer& layer, const Row& in, Row& out) const {
+    const Experts& experts = config_.experts;
+    Row scores = multiply(layer.router, in);
+    double sum = 0;
+    for (double& score : scores) {
+      score = experts.scores == RouterScores::sigmoid ? sigmoid(score) : std::exp(score);
+      sum += score;
+    }
+    if (experts.scores == RouterScores::softmax)
+      for (double& score : scores) score /= sum;
+    std::vector<std::pair<double, size_t>> ranks;
+    for (size_t i = 0; i < scores.size(); ++i)
+      ranks.emplace_back(-scores[i] - (layer.router_bias.empty() ? 0 : layer.router_bias[i]), i);
+    std::ranges::sort(ranks);
+    ranks.resize(static_cast<size_t>(experts.per_token));
+    sum = 0;
+    for (const auto& [rank, i] : ranks) sum += scores[i];
+    for (const auto& [rank, i] : ranks) {
+      const auto& [gate, up, down] = layer.experts[i];
+      Row inside = multiply(gate, in);
+      gate_by(inside, multiply(up, in));
+      const Row given = multiply(down, inside);
+      const double weight = scores[i] / (experts.normalized ? sum : 1) * static_cast<double>(experts.factor);
+      for (size_t n = 0; n < out.size(); ++n) out[n] += weight * given[n];
     }
   }
 

@@ -28,6 +28,25 @@ inline void use_windows(ModelConfig& config) {
   for (size_t i = 0; i < config.layers.size(); ++i) config.layers[i].window = i % 2 == 0 ? 3 : 11;
 }
 
+/// Experts in every other layer, with an MLP that all tokens share.
+inline void use_experts(ModelConfig& config) {
+  config.experts = {
+      .count = 5, .per_token = 2, .ffn = 20, .shared_ffn = 12, .shared_gate = true, .normalized = true};
+  for (size_t i = 0; i < config.layers.size(); i += 2) config.layers[i].experts = true;
+}
+
+/// Experts in every layer and nothing else, as GLM-4.5 chooses them.
+inline void use_sigmoid_experts(ModelConfig& config) {
+  config.experts = {.count = 9,
+                    .per_token = 3,
+                    .ffn = 16,
+                    .scores = RouterScores::sigmoid,
+                    .choice_bias = true,
+                    .normalized = true,
+                    .factor = 1.5f};
+  for (LayerConfig& layer : config.layers) layer.experts = true;
+}
+
 inline Model make_random_model(const RandomModelShape& shape, uint32_t seed) {
   ModelConfig config;
   config.family = "llama";

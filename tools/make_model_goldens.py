@@ -42,7 +42,10 @@ def randomize(model, seed, norm=1):
             elif "embed" in name:
                 p.copy_(grid(0.7 * noise))
             else:
-                p.copy_(grid(1.2 / p.shape[1] ** 0.5 * noise))
+                p.copy_(grid(1.2 / p.shape[-1] ** 0.5 * noise))
+        for name, buffer in model.named_buffers():
+            if name.endswith("e_score_correction_bias"):
+                buffer.copy_(grid(0.3 * torch.randn(buffer.shape)))
 
 
 def expect(model, folder, seed, vocab, name="expected", prompt=PROMPT):
@@ -128,11 +131,15 @@ GGUF_NAMES = {
     "post_feedforward_layernorm": "post_ffw_norm", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
     "mlp.gate_up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "pre_feedforward_layernorm": "ffn_norm",
     "post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm",
+    "mlp.gate": "ffn_gate_inp", "block_sparse_moe.router": "ffn_gate_inp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
+    "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
+    "mlp.shared_expert.down_proj": "ffn_down_shexp", "experts_gate": "ffn_gate_exps", "experts_up": "ffn_up_exps",
+    "experts_down": "ffn_down_exps",
 }
 
 
 # Architectures whose files hold the rows of q and k pair by pair.
-PAIRED = {"llama", "granite", "smollm3"}
+PAIRED = {"llama", "granite", "granitemoe", "smollm3"}
 
 
 def gguf_name(name, arch):
@@ -144,6 +151,22 @@ def gguf_name(name, arch):
             new = "post_attention_norm"
         return f"blk.{number}.{new}.{ending}"
     return f"{GGUF_NAMES[stem]}.{ending}"
+
+
+def gguf_tensors(model):
+    """The model's tensors; gates and ups of experts, which it holds in one, apart."""
+    for key, tensor in model.state_dict().items():
+        layer = ".".join(key.split(".")[:3])
+        if key.endswith((".experts.gate_up_proj", ".input_linear.weight")):
+            half = tensor.shape[1] // 2
+            yield f"{layer}.experts_gate.weight", tensor[:, :half]
+            yield f"{layer}.experts_up.weight", tensor[:, half:]
+        elif key.endswith((".experts.down_proj", ".output_linear.weight")):
+            yield f"{layer}.experts_down.weight", tensor
+        elif key.endswith("shared_expert_gate.weight"):
+            yield key, tensor[0]
+        else:
+            yield key, tensor
 
 
 def write_gguf(model, name, arch, pick_type, factors=None, orig_context=None, attn_factor=None, add=None):
@@ -178,7 +201,7 @@ def write_gguf(model, name, arch, pick_type, factors=None, orig_context=None, at
     for key, values in (factors or {}).items():
         writer.add_tensor(key, np.array(values, dtype=np.float32))
     converted = {}
-    for key, tensor in model.state_dict().items():
+    for key, tensor in gguf_tensors(model):
         if key == "lm_head.weight" and config.tie_word_embeddings:
             continue
         data = tensor.float().numpy()
@@ -290,6 +313,30 @@ def models():
 
     smollm3 = family("smollm3", hf.SmolLM3Config, 16, dtype=torch.bfloat16, tie_word_embeddings=True, num_hidden_layers=4)
     write_gguf(smollm3, "smollm3_gguf", "smollm3", bf16)
+
+    experts_of_a_token = lambda writer: (writer.add_expert_count(6), writer.add_expert_used_count(2))
+    qwen3_moe = family("qwen3_moe", hf.Qwen3MoeConfig, 23, dtype=torch.bfloat16, head_dim=16, num_hidden_layers=3,
+                       num_experts=6, num_experts_per_tok=2, moe_intermediate_size=20, norm_topk_prob=True,
+                       mlp_only_layers=[1])
+    write_gguf(qwen3_moe, "qwen3_moe_gguf", "qwen3moe", bf16, add=experts_of_a_token)
+    qwen2_moe = family("qwen2_moe", hf.Qwen2MoeConfig, 24, dtype=torch.bfloat16, num_experts=6, num_experts_per_tok=2,
+                       moe_intermediate_size=20, shared_expert_intermediate_size=28)
+    write_gguf(qwen2_moe, "qwen2_moe_gguf", "qwen2moe", bf16, add=experts_of_a_token)
+    olmoe = family("olmoe", hf.OlmoeConfig, 25, dtype=torch.bfloat16, num_experts=6, num_experts_per_tok=3)
+    write_gguf(olmoe, "olmoe_gguf", "olmoe", bf16, add=lambda writer: (
+        writer.add_expert_count(6), writer.add_expert_used_count(3)))
+    mixtral = family("mixtral", hf.MixtralConfig, 26, dtype=torch.bfloat16, num_local_experts=6, num_experts_per_tok=2)
+    write_gguf(mixtral, "mixtral_gguf", "llama", bf16, add=experts_of_a_token)
+    granitemoe = family("granitemoe", hf.GraniteMoeConfig, 27, dtype=torch.bfloat16, num_local_experts=6,
+                        num_experts_per_tok=2, tie_word_embeddings=True, embedding_multiplier=6.0,
+                        attention_multiplier=0.25, residual_multiplier=0.5, logits_scaling=4.0)
+    write_gguf(granitemoe, "granitemoe_gguf", "granitemoe", bf16, add=lambda writer: (
+        experts_of_a_token(writer), writer.add_embedding_scale(6.0), writer.add_attention_scale(0.25),
+        writer.add_residual_scale(0.5), writer.add_logit_scale(4.0)))
+    family("glm4_moe", hf.Glm4MoeConfig, 28, dtype=torch.bfloat16, num_hidden_layers=3, head_dim=12, attention_bias=True,
+           use_qk_norm=True, n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=20, n_shared_experts=2,
+           first_k_dense_replace=1, n_group=1, topk_group=1, routed_scaling_factor=1.5)
+    lora(qwen3_moe, "qwen3_moe_lora", 29, "qwen3_moe", ["q_proj", "k_proj", "v_proj"])
 
     # A quantized file: the expected logits are those of the weights it really holds.
     config = hf.LlamaConfig(**{**SMALL, "intermediate_size": 64})

@@ -42,6 +42,27 @@ void check_factors(const ModelConfig& config, const std::string& source) {
       refuse("{}: the {} is {}; it must be positive", source, what, value);
 }
 
+void check_experts(const ModelConfig& config, const std::string& source) {
+  const Experts& experts = config.experts;
+  const bool some =
+      std::ranges::any_of(config.layers, [](const LayerConfig& layer) { return layer.experts; });
+  if (some && experts.count == 0) fail("{}: a layer has experts, but there are none", source);
+  if (!some && experts.count > 0)
+    refuse("{}: there are {} experts, but no layer has them", source, experts.count);
+  if (!some) return;
+  check_count(source, "the number of experts", experts.count, 65536);
+  check_count(source, "the number of experts of a token", experts.per_token, 256);
+  check_count(source, "the MLP size of an expert", experts.ffn, 1 << 22);
+  if (experts.per_token > experts.count)
+    refuse("{}: a token goes through {} experts, but there are only {}", source, experts.per_token,
+           experts.count);
+  if (experts.shared_ffn < 0 || experts.shared_ffn > 1 << 22)
+    refuse("{}: the MLP size of the shared experts is {}; it must be from 1 to {}", source,
+           experts.shared_ffn, 1 << 22);
+  if (!std::isfinite(experts.factor) || experts.factor <= 0)
+    refuse("{}: the factor on the experts' weights is {}; it must be positive", source, experts.factor);
+}
+
 }  // namespace
 
 void use_context(ModelConfig& config, int32_t positions, const std::string& source) {
@@ -80,6 +101,7 @@ void check_config(const ModelConfig& config, const std::string& source) {
     if (layer.window < 0) refuse("{}: a sliding window is {}; it must be positive", source, layer.window);
   }
   check_factors(config, source);
+  check_experts(config, source);
   if (!std::isfinite(config.norm_eps) || config.norm_eps < 0 || config.norm_eps > 1) {
     refuse("{}: the norm epsilon is {}; it must be from 0 to 1", source, config.norm_eps);
   }

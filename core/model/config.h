@@ -42,10 +42,30 @@ struct Biases {
 };
 constexpr Biases kQkvBiases{true, true, true};  ///< Qwen2
 
+/// What a router makes of its logits, one for each expert.
+enum class RouterScores : uint8_t {
+  softmax,  ///< over all experts
+  sigmoid,  ///< of each by itself (GLM-4.5)
+};
+
+/// A mixture of experts: MLPs of which each token goes through a few, with weights.
+struct Experts {
+  int32_t count = 0;         ///< 0: the model has none
+  int32_t per_token = 0;     ///< those with the highest scores; of equal ones the first
+  int32_t ffn = 0;           ///< width inside one of them
+  int32_t shared_ffn = 0;    ///< width inside an MLP that every token goes through besides; 0: none
+  bool shared_gate = false;  ///< what that gives is weighed by sigmoid(its gate · x)
+  RouterScores scores = RouterScores::softmax;
+  bool choice_bias = false;  ///< a bias on the scores, for the choice alone
+  bool normalized = false;   ///< weights are scores divided by the sum over the chosen ones
+  float factor = 1;          ///< on the weights
+};
+
 /// What may differ from layer to layer.
 struct LayerConfig {
-  int32_t window = 0;  ///< a token sees keys less than so many positions before its own; 0: all keys
-  int32_t rope = 0;    ///< index into ModelConfig::ropes; -1: queries and keys are not rotated
+  int32_t window = 0;    ///< a token sees keys less than so many positions before its own; 0: all keys
+  int32_t rope = 0;      ///< index into ModelConfig::ropes; -1: queries and keys are not rotated
+  bool experts = false;  ///< its MLP is a mixture of experts
 };
 
 /// One decoder-only transformer. Every family is this description; the differences are its fields.
@@ -53,7 +73,7 @@ struct ModelConfig {
   std::string family;  ///< llama, qwen2, …: a word for people; what is computed follows from the other fields
   std::vector<LayerConfig> layers;
   int32_t hidden = 0;    ///< width of the residual stream
-  int32_t ffn = 0;       ///< width inside the gated MLP
+  int32_t ffn = 0;       ///< width inside the gated MLP of layers without experts
   int32_t heads = 0;     ///< query heads
   int32_t kv_heads = 0;  ///< key/value heads; divides heads
   int32_t head_dim = 0;  ///< not always hidden / heads (Mistral Nemo, Qwen3)
@@ -64,6 +84,7 @@ struct ModelConfig {
   Norms norms;
   Biases biases;
   Activation activation = Activation::silu;
+  Experts experts;
   bool tied_output = false;  ///< the output projection is the embedding
 
   float embedding_scale = 1;  ///< factor on the embedding's rows
@@ -78,6 +99,8 @@ struct ModelConfig {
   int32_t long_context = 0;           ///< most positions with long_ropes instead; 0: the model has none
   std::vector<RopeTable> long_ropes;  ///< long-rope models: as many as ropes, for prompts beyond `context`
 
+  /// Width inside the MLP of a layer that all tokens go through; 0: it has none.
+  int32_t mlp_width(const LayerConfig& layer) const { return layer.experts ? experts.shared_ffn : ffn; }
   int32_t layer_count() const { return static_cast<int32_t>(layers.size()); }
   int64_t kv_floats_per_token() const { return int64_t{2} * layer_count() * kv_heads * head_dim; }
   float score_factor() const {

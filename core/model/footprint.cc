@@ -22,7 +22,10 @@ Footprint cuda_footprint(const ModelConfig& config, bool fp8_keys) {
 
 int64_t cpu_step_bytes(const ModelConfig& config, int64_t tokens) {
   const int64_t heads = int64_t{2} * (config.heads + config.kv_heads) * config.head_dim;
-  return 4 * tokens * (int64_t{4} * config.hidden + heads + int64_t{2} * config.ffn);
+  const Experts& experts = config.experts;
+  // Rows of experts: what they read, what is inside, what they give.
+  const int64_t chosen = experts.per_token * (int64_t{2} * config.hidden + int64_t{2} * experts.ffn);
+  return 4 * tokens * (int64_t{4} * config.hidden + heads + int64_t{2} * config.ffn + chosen);
 }
 
 int64_t cuda_step_bytes(const ModelConfig& config, int64_t tokens, int64_t picks, bool fp8_keys) {

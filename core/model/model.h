@@ -82,21 +82,37 @@ struct Matrix {
   const std::byte* stored(int64_t first, int64_t count, std::vector<std::byte>& buffer) const;
 };
 
+struct ExpertWeights {
+  Matrix gate, up;  ///< [ffn of an expert, hidden]
+  Matrix down;      ///< [hidden, ffn of an expert]
+};
+
 struct LayerWeights {
   Matrix pre_attention_norm, post_attention_norm;  ///< [hidden] or empty, as ModelConfig::norms says
   Matrix q, k, v;                      ///< [heads × head_dim, hidden], [kv_heads × head_dim, hidden] twice
   Matrix q_norm, k_norm;               ///< [head_dim], [heads × head_dim] / [kv_heads × head_dim], or empty
   Matrix o;                            ///< [hidden, heads × head_dim]
   Matrix pre_mlp_norm, post_mlp_norm;  ///< [hidden] or empty
-  Matrix gate, up;                     ///< [ffn, hidden]
-  Matrix down;                         ///< [hidden, ffn]
+  Matrix gate, up;                     ///< [mlp_width, hidden], or empty where that is 0
+  Matrix down;                         ///< [hidden, mlp_width]
+  Matrix router;                       ///< [experts, hidden], or empty
+  Matrix router_bias;                  ///< [experts], added to scores for the choice; or empty
+  Matrix shared_gate;                  ///< [1, hidden], or empty
+  std::vector<ExpertWeights> experts;  ///< as many as the router has rows
   // [rows of the matrix], or empty, as ModelConfig::biases says.
   Matrix q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias;
 
-  /// The matrices that products read.
-  std::array<const Matrix*, 7> linears() const { return {&q, &k, &v, &o, &gate, &up, &down}; }
+  /// The matrices that products read, all there.
+  std::vector<const Matrix*> linears() const {
+    std::vector<const Matrix*> list{&q, &k, &v, &o};
+    if (!gate.empty()) list.insert(list.end(), {&gate, &up, &down});
+    if (!router.empty()) list.push_back(&router);
+    for (const ExpertWeights& expert : experts)
+      list.insert(list.end(), {&expert.gate, &expert.up, &expert.down});
+    return list;
+  }
   /// Everything else; some are empty.
-  std::array<const Matrix*, 13> vectors() const {
+  std::array<const Matrix*, 15> vectors() const {
     return {&pre_attention_norm,
             &post_attention_norm,
             &pre_mlp_norm,
@@ -109,7 +125,9 @@ struct LayerWeights {
             &o_bias,
             &gate_bias,
             &up_bias,
-            &down_bias};
+            &down_bias,
+            &router_bias,
+            &shared_gate};
   }
 };
 

@@ -110,6 +110,17 @@ class RandomWeights {
   std::mt19937 random_;
 };
 
+void make_experts(const ModelConfig& config, RandomWeights& make, LayerWeights& layer) {
+  const Experts& experts = config.experts;
+  layer.router = make.projection("router", experts.count, config.hidden);
+  if (experts.choice_bias) layer.router_bias = make.vector("router_bias", experts.count, 0);
+  if (experts.shared_gate) layer.shared_gate = make.projection("shared_gate", 1, config.hidden);
+  for (int32_t i = 0; i < experts.count; ++i)
+    layer.experts.push_back({make.projection("gate", experts.ffn, config.hidden),
+                             make.projection("up", experts.ffn, config.hidden),
+                             make.projection("down", config.hidden, experts.ffn)});
+}
+
 }  // namespace
 
 std::vector<std::string> shape_names() {
@@ -154,7 +165,21 @@ ModelConfig shape_by_name(const std::string& name) {
 int64_t layer_weights(const ModelConfig& config) {
   const int64_t attention =
       int64_t{config.hidden} * config.head_dim * (2 * config.heads + 2 * config.kv_heads);
-  return config.layer_count() * (attention + int64_t{3} * config.hidden * config.ffn);
+  const Experts& experts = config.experts;
+  int64_t mlps = 0;
+  for (const LayerConfig& layer : config.layers) {
+    mlps += int64_t{3} * config.hidden * config.mlp_width(layer);
+    if (layer.experts)
+      mlps += int64_t{config.hidden} * (experts.count + int64_t{3} * experts.per_token * experts.ffn);
+  }
+  return config.layer_count() * attention + mlps;
+}
+
+int64_t idle_weights(const ModelConfig& config) {
+  const Experts& experts = config.experts;
+  const auto layers =
+      std::ranges::count_if(config.layers, [](const LayerConfig& layer) { return layer.experts; });
+  return int64_t{3} * layers * config.hidden * experts.ffn * (experts.count - experts.per_token);
 }
 
 Model make_random_model(const ModelConfig& config, uint32_t seed) {
@@ -178,9 +203,13 @@ Model make_random_model(const ModelConfig& config, uint32_t seed) {
     layer.k = make.projection("k", kv_size, config.hidden);
     layer.v = make.projection("v", kv_size, config.hidden);
     layer.o = make.projection("o", config.hidden, q_size);
-    layer.gate = make.projection("gate", config.ffn, config.hidden);
-    layer.up = make.projection("up", config.ffn, config.hidden);
-    layer.down = make.projection("down", config.hidden, config.ffn);
+    const LayerConfig& described = config.layers[static_cast<size_t>(i)];
+    if (const int32_t width = config.mlp_width(described); width > 0) {
+      layer.gate = make.projection("gate", width, config.hidden);
+      layer.up = make.projection("up", width, config.hidden);
+      layer.down = make.projection("down", config.hidden, width);
+    }
+    if (described.experts) make_experts(config, make, layer);
     const auto bias = [&](bool there, const Matrix& weight, Matrix& values) {
       if (there) values = make.vector(weight.name + "_bias", weight.rows, 0);
     };
@@ -207,7 +236,7 @@ Model make_random_model(const ModelConfig& config, uint32_t seed) {
 
 int64_t random_model_bytes(const ModelConfig& config) {
   const int64_t embeddings = int64_t{config.vocab} * config.hidden * (config.tied_output ? 1 : 2);
-  return (layer_weights(config) + embeddings) * int64_t{sizeof(float)};
+  return (layer_weights(config) + idle_weights(config) + embeddings) * int64_t{sizeof(float)};
 }
 
 }  // namespace sheaf

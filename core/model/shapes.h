@@ -14,6 +14,8 @@ bool is_shape(const std::string& name);
 
 /// Multiply-adds of the matrix products of one token in all layers, the output projection not counted.
 int64_t layer_weights(const ModelConfig& config);
+/// Weights of the experts that a token does not go through, in all layers.
+int64_t idle_weights(const ModelConfig& config);
 
 /// A model of the given shape with random fp32 weights of its own (copies share them), for tests and for
 /// timing without a model's files. Logits spread over a few units.

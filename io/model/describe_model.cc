@@ -2,6 +2,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/model/shapes.h"
 #include "core/tokenizer/chat_template.h"
 #include "io/model/model_files.h"
 
@@ -23,7 +24,7 @@ ordered_json count_tensors(const Model& model, int64_t& parameters) {
   const auto add = [&](const Matrix& matrix) {
     if (matrix.empty()) return;
     TensorCount& count = types[dtype_name(matrix.dtype)];
-    std::string name = matrix.name.substr(0, matrix.name.rfind(':'));
+    std::string name = matrix.name.substr(0, matrix.name.find(':'));
     if (name != last) ++count.tensors;
     last = std::move(name);
     count.bytes += matrix.rows * matrix.row_bytes();
@@ -51,6 +52,14 @@ ordered_json count_windows(const ModelConfig& config) {
   ordered_json list = ordered_json::array();
   for (const auto& [window, count] : layers) list.push_back({{"window", window}, {"layers", count}});
   return list;
+}
+
+ordered_json describe_experts(const Experts& experts) {
+  if (experts.count == 0) return nullptr;
+  return {{"count", experts.count},
+          {"per_token", experts.per_token},
+          {"ffn", experts.ffn},
+          {"shared_ffn", experts.shared_ffn}};
 }
 
 constexpr const char* kQkNormNames[] = {"none", "per head", "whole"};
@@ -85,8 +94,10 @@ ordered_json describe_model(const std::string& path) {
         {"post_attention", config.norms.post_attention},
         {"pre_mlp", config.norms.pre_mlp},
         {"post_mlp", config.norms.post_mlp}}},
+      {"experts", describe_experts(config.experts)},
       {"tied_output", config.tied_output},
       {"parameters", parameters},
+      {"active_parameters", parameters - idle_weights(config)},
       {"tensor_types", tensor_types},
       {"kv_bytes_per_token", config.kv_floats_per_token() * int64_t{sizeof(float)}},
       {"fp32_bytes", parameters * int64_t{sizeof(float)}},

@@ -8,6 +8,20 @@
 
 namespace sheaf {
 
+/// Where Hugging Face checkpoints keep experts, after the number of the layer. GGUF files call them alike in
+/// all families.
+struct ExpertTensors {
+  const char* router = "mlp.gate";
+  const char* experts = "mlp.experts.";  ///< before the number of one; its matrices after that:
+  const char* gate = "gate_proj";
+  const char* up = "up_proj";
+  const char* down = "down_proj";
+  const char* gate_up = nullptr;   ///< or: gates and ups of all experts in one tensor,
+  const char* all_down = nullptr;  ///< and their downs in another
+  const char* shared = "mlp.shared_expert.";
+  const char* shared_gate = "mlp.shared_expert_gate";
+};
+
 /// How the files of a family hold its weights, where they differ from Llama's.
 struct FamilyTensors {
   // Norms of a layer in Hugging Face checkpoints; GGUF files call them alike in all families.
@@ -20,6 +34,7 @@ struct FamilyTensors {
   bool fused_gate_up = false;   ///< gate and up in one tensor
   bool paired_gguf = false;     ///< GGUF files hold the rows of q and k that rotate pair by pair
   bool paired_hf = false;       ///< so do Hugging Face checkpoints
+  ExpertTensors experts = {};
 };
 
 /// What config.json means where it does not say a size; 0: it must.

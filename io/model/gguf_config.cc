@@ -152,6 +152,41 @@ void read_gguf_rope(const GgufFields& file, ModelConfig& config, bool partial) {
   config.ropes = {read_table(file, config)};
 }
 
+void read_gguf_experts(const GgufFields& file, ModelConfig& config, bool normalized) {
+  if (file.gguf().uint(file.key("expert_count"), 0) == 0) return;
+  Experts& experts = config.experts;
+  experts.count = count(file, "expert_count");
+  experts.per_token = count(file, "expert_used_count");
+  experts.factor = factor(file, "expert_weights_scale", 1);
+  experts.normalized = file.has("expert_weights_norm") ? file.number("expert_weights_norm") != 0 : normalized;
+  constexpr const char* kFunction = "expert_gating_func";
+  if (const int64_t function = file.has(kFunction) ? file.integer(kFunction) : 1; function == 2)
+    experts.scores = RouterScores::sigmoid;
+  else if (function != 1)
+    refuse("{}: {} is {}; supported are 1 (softmax) and 2 (sigmoid)", file.source(), file.named(kFunction),
+           function);
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    const auto find = [&](const char* name) {
+      return file.gguf().find_tensor(fmt::format("blk.{}.{}", i, name));
+    };
+    const FileTensor* gates = find("ffn_gate_exps.weight");
+    if (gates == nullptr) continue;
+    if (gates->shape.size() != 3 || gates->shape[1] > std::numeric_limits<int32_t>::max())
+      refuse("{}: tensor blk.{}.ffn_gate_exps.weight must have three dimensions of a plausible size",
+             file.source(), i);
+    config.layers[i].experts = true;
+    experts.ffn = static_cast<int32_t>(gates->shape[1]);
+    experts.choice_bias = find("exp_probs_b.bias") != nullptr;
+    experts.shared_gate = find("ffn_gate_inp_shexp.weight") != nullptr;
+    const FileTensor* shared = find("ffn_gate_shexp.weight");
+    if (shared != nullptr && shared->shape.size() == 2 && shared->shape[0] <= 1 << 22)
+      experts.shared_ffn = static_cast<int32_t>(shared->shape[0]);
+  }
+  if (std::ranges::none_of(config.layers, [](const LayerConfig& layer) { return layer.experts; }))
+    refuse("{}: {} is {}, but no layer has a tensor ffn_gate_exps.weight", file.source(),
+           file.named("expert_count"), experts.count);
+}
+
 std::vector<bool> sliding_gguf_layers(const GgufFields& file, const ModelConfig& config, uint64_t period) {
   const char* pattern = "attention.sliding_window_pattern";
   std::vector<bool> sliding(config.layers.size());

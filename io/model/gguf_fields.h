@@ -31,6 +31,10 @@ class GgufFields {
 /// shorter one. `partial`: only a part of a head may rotate.
 void read_gguf_rope(const GgufFields& file, ModelConfig& config, bool partial = true);
 
+/// Sets experts by the metadata and by the tensors of the layers, where the file has them. `normalized`:
+/// where it does not say.
+void read_gguf_experts(const GgufFields& file, ModelConfig& config, bool normalized);
+
 /// Which layers slide: attention.sliding_window_pattern lists them, or says every how many-th does not.
 /// `period`: the latter, where the file does not say; 0: all slide.
 std::vector<bool> sliding_gguf_layers(const GgufFields& file, const ModelConfig& config, uint64_t period);

@@ -355,6 +355,28 @@ std::vector<int64_t> read_hf_layers(const HfFields& file, const char* key, const
   return numbers;
 }
 
+void read_hf_experts(const HfFields& file, ModelConfig& config,
+                     std::initializer_list<const char*> count_keys) {
+  Experts& experts = config.experts;
+  const auto* key = std::ranges::find_if(count_keys, [&](const char* each) { return file.has(each); });
+  experts.count = count(file, key == count_keys.end() ? *count_keys.begin() : *key);
+  experts.per_token = count(file, "num_experts_per_tok");
+  experts.ffn = count(file, "moe_intermediate_size", config.ffn);
+  const int64_t step = count(file, "decoder_sparse_step", 1),
+                dense = file.integer("first_k_dense_replace", 0);
+  for (size_t i = 0; i < config.layers.size(); ++i)
+    config.layers[i].experts = (static_cast<int64_t>(i) + 1) % step == 0 && std::cmp_greater_equal(i, dense);
+  const json* only = file.find("mlp_only_layers");
+  if (only == nullptr) return;
+  if (!only->is_array()) refuse("{}: \"mlp_only_layers\" must be a list of layers", file.source());
+  for (const json& layer : *only) {
+    if (!layer.is_number_unsigned() || layer.get<uint64_t>() >= config.layers.size())
+      refuse("{}: \"mlp_only_layers\" contains {}; it must be a list of layers from 0 to {}", file.source(),
+             shown_json(layer), config.layers.size() - 1);
+    config.layers[layer.get<size_t>()].experts = false;
+  }
+}
+
 std::vector<bool> sliding_hf_layers(const HfFields& file, const ModelConfig& config,
                                     const HfWindowRules& rules) {
   const json* types = file.find("layer_types");

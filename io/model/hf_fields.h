@@ -1,4 +1,5 @@
 #pragma once
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,11 @@ void check_hf_activation(const HfFields& file, std::string_view name);
 
 /// A whole number for each layer.
 std::vector<int64_t> read_hf_layers(const HfFields& file, const char* key, const ModelConfig& config);
+
+/// Sets experts and the layers that have them: `count_keys` are the names of their number; layers are left
+/// out by "mlp_only_layers", "decoder_sparse_step" and "first_k_dense_replace".
+void read_hf_experts(const HfFields& file, ModelConfig& config,
+                     std::initializer_list<const char*> count_keys);
 
 /// Which layers have the window, where the file has no "layer_types".
 struct HfWindowRules {

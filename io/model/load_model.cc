@@ -187,6 +187,104 @@ class Loader {
     layer.down_bias = bias(biases.down, kDown, layer.down);
   }
 
+  /// An expert, or the MLP that all tokens share: its matrices' names before "gate_proj" and the like.
+  void load_gated(const std::string& module, int64_t width, Matrix& gate, Matrix& up, Matrix& down) {
+    const ExpertTensors& names = family_.tensors.experts;
+    gate = linear_of(module + names.gate, width, config_.hidden);
+    up = linear_of(module + names.up, width, config_.hidden);
+    down = linear_of(module + names.down, config_.hidden, width);
+  }
+  Matrix linear_of(const std::string& module, int64_t rows, int64_t cols) {
+    Matrix matrix = take(module, rows, cols);
+    if (adapter_ != nullptr) adapter_->attach(module, matrix);
+    return matrix;
+  }
+  /// Matrices of all experts in one tensor.
+  std::vector<Matrix> stacked(const std::string& name, int64_t rows, int64_t cols) {
+    const Matrix all = tensors_.take(name, {config_.experts.count, rows, cols});
+    std::vector<Matrix> parts;
+    for (int64_t i = 0; i < config_.experts.count; ++i)
+      parts.push_back(all.slice(i * rows, rows, fmt::format("{}:{}", name, i)));
+    return parts;
+  }
+
+  void load_hf_experts(LayerWeights& layer) {
+    const ExpertTensors& names = family_.tensors.experts;
+    const std::string module = kLayer.hugging_face + std::to_string(layer_) + ".";
+    const int64_t ffn = config_.experts.ffn, hidden = config_.hidden;
+    layer.router = tensors_.take(weight(module + names.router), {config_.experts.count, hidden});
+    if (config_.experts.choice_bias)
+      layer.router_bias =
+          tensors_.take(module + names.router + ".e_score_correction_bias", {config_.experts.count});
+    if (config_.experts.shared_gate)
+      layer.shared_gate = tensors_.take(weight(module + names.shared_gate), {1, hidden});
+    if (config_.experts.shared_ffn > 0)
+      load_gated(module + names.shared, config_.experts.shared_ffn, layer.gate, layer.up, layer.down);
+    if (names.gate_up != nullptr) {
+      const auto both = stacked(weight(module + names.gate_up), 2 * ffn, hidden);
+      const auto downs = stacked(weight(module + names.all_down), hidden, ffn);
+      for (size_t i = 0; i < both.size(); ++i)
+        layer.experts.push_back({both[i].slice(0, ffn, both[i].name + ":gate"),
+                                 both[i].slice(ffn, ffn, both[i].name + ":up"), downs[i]});
+      return;
+    }
+    for (int32_t i = 0; i < config_.experts.count; ++i) {
+      ExpertWeights expert;
+      load_gated(fmt::format("{}{}{}.", module, names.experts, i), ffn, expert.gate, expert.up, expert.down);
+      layer.experts.push_back(std::move(expert));
+    }
+  }
+
+  void load_gguf_experts(LayerWeights& layer) {
+    const std::string module = kLayer.gguf + std::to_string(layer_) + ".";
+    const int64_t ffn = config_.experts.ffn, hidden = config_.hidden, shared = config_.experts.shared_ffn;
+    layer.router = tensors_.take(weight(module + "ffn_gate_inp"), {config_.experts.count, hidden});
+    if (config_.experts.choice_bias)
+      layer.router_bias = tensors_.take(module + "exp_probs_b.bias", {config_.experts.count});
+    if (config_.experts.shared_gate)
+      layer.shared_gate = tensors_.take(weight(module + "ffn_gate_inp_shexp"), {hidden});
+    if (shared > 0) {
+      layer.gate = tensors_.take(weight(module + "ffn_gate_shexp"), {shared, hidden});
+      layer.up = tensors_.take(weight(module + "ffn_up_shexp"), {shared, hidden});
+      layer.down = tensors_.take(weight(module + "ffn_down_shexp"), {hidden, shared});
+    }
+    const auto gates = stacked(weight(module + "ffn_gate_exps"), ffn, hidden),
+               ups = stacked(weight(module + "ffn_up_exps"), ffn, hidden),
+               downs = stacked(weight(module + "ffn_down_exps"), hidden, ffn);
+    for (size_t i = 0; i < gates.size(); ++i) layer.experts.push_back({gates[i], ups[i], downs[i]});
+    if (adapter_ != nullptr) attach_experts(layer);
+  }
+
+  /// Adapters call the matrices of a GGUF file by their other names.
+  void attach_experts(LayerWeights& layer) {
+    const ExpertTensors& names = family_.tensors.experts;
+    const std::string module = kLayer.hugging_face + std::to_string(layer_) + ".";
+    const auto attach = [&](const std::string& prefix, Matrix& gate, Matrix& up, Matrix& down) {
+      adapter_->attach(prefix + names.gate, gate);
+      adapter_->attach(prefix + names.up, up);
+      adapter_->attach(prefix + names.down, down);
+    };
+    if (!layer.gate.empty()) attach(module + names.shared, layer.gate, layer.up, layer.down);
+    for (size_t i = 0; i < layer.experts.size(); ++i)
+      attach(fmt::format("{}{}{}.", module, names.experts, i), layer.experts[i].gate, layer.experts[i].up,
+             layer.experts[i].down);
+  }
+
+  void load_mlp(LayerWeights& layer) {
+    const int64_t hidden = config_.hidden;
+    if (config_.layers[static_cast<size_t>(layer_)].experts)
+      return named_ == &Name::gguf ? load_gguf_experts(layer) : load_hf_experts(layer);
+    if (family_.tensors.fused_gate_up) {
+      const Matrix both = linear(kGateUp, int64_t{2} * config_.ffn, hidden);
+      layer.gate = both.slice(0, config_.ffn, both.name + ":gate");
+      layer.up = both.slice(config_.ffn, config_.ffn, both.name + ":up");
+    } else {
+      layer.gate = linear(kGate, config_.ffn, hidden);
+      layer.up = linear(kUp, config_.ffn, hidden);
+    }
+    layer.down = linear(kDown, hidden, config_.ffn);
+  }
+
   void load_layer(int32_t number) {
     layer_ = number;
     LayerWeights layer;
@@ -204,21 +302,13 @@ class Loader {
       layer.k = linear(kK, keys, hidden, true);
       layer.v = linear(kV, keys, hidden);
     }
-    if (family_.tensors.fused_gate_up) {
-      const Matrix both = linear(kGateUp, int64_t{2} * config_.ffn, hidden);
-      layer.gate = both.slice(0, config_.ffn, both.name + ":gate");
-      layer.up = both.slice(config_.ffn, config_.ffn, both.name + ":up");
-    } else {
-      layer.gate = linear(kGate, config_.ffn, hidden);
-      layer.up = linear(kUp, config_.ffn, hidden);
-    }
     if (config_.qk_norm != QkNorm::none) {
       const bool whole = config_.qk_norm == QkNorm::whole;
       layer.q_norm = norm(kQNorm, whole ? queries : config_.head_dim);
       layer.k_norm = norm(kKNorm, whole ? keys : config_.head_dim);
     }
     layer.o = linear(kO, hidden, queries);
-    layer.down = linear(kDown, hidden, config_.ffn);
+    load_mlp(layer);
     load_biases(layer);
     // Old checkpoints keep the rope table, which is derived from the configuration.
     constexpr Name kRope{"self_attn.rotary_emb.inv_freq", "self_attn.rotary_emb.inv_freq"};

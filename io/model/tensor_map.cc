@@ -64,7 +64,9 @@ Matrix TensorMap::take(const std::string& name, const std::vector<int64_t>& shap
            readable_types_);
   }
   used_.insert(name);
-  return matrix_of(name, tensor, shape.size() == 2 ? shape[0] : 1, shape.back());
+  // Matrices of several experts in one tensor lie below each other.
+  const int64_t rows = std::accumulate(shape.begin(), shape.end() - 1, int64_t{1}, std::multiplies<>());
+  return matrix_of(name, tensor, rows, shape.back());
 }
 
 void TensorMap::ignore_zeros(const std::string& name) {

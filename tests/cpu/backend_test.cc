@@ -83,6 +83,19 @@ std::vector<Variant> variants() {
                                    config.layers[2].window = 100;
                                    config.score_cap = 4;
                                  }}},
+      // All of them, so that no rounding changes a choice.
+      {"experts", S{.layers = 3,
+                    .change =
+                        [](ModelConfig& config) {
+                          test::use_experts(config);
+                          config.experts.per_token = config.experts.count;
+                        }}},
+      {"sigmoid_experts", S{.hidden = 48,
+                            .change =
+                                [](ModelConfig& config) {
+                                  test::use_sigmoid_experts(config);
+                                  config.experts.per_token = config.experts.count;
+                                }}},
       {"deep_sums", S{.layers = 1, .hidden = 40, .ffn = 1100, .heads = 2, .kv_heads = 1, .head_dim = 16}},
   };
 }

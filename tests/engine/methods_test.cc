@@ -24,10 +24,12 @@ using test::Answers, test::decode, test::expect_same, test::MakeBackend, test::q
 class Exact : public testing::TestWithParam<MakeBackend> {};
 
 TEST_P(Exact, SharingNeverChangesAnAnswer) {
+  constexpr void (*changes[])(ModelConfig&) = {nullptr, test::use_experts, test::use_windows,
+                                               test::use_sigmoid_experts};
   for (uint32_t seed = 0; seed < 8; ++seed) {
-    const Model model = make_random_model({.qk_norm = seed % 2 ? QkNorm::per_head : QkNorm::none,
-                                           .change = seed % 3 == 2 ? test::use_windows : nullptr},
-                                          seed);
+    const Model model = make_random_model(
+        {.qk_norm = seed % 2 ? QkNorm::per_head : QkNorm::none, .change = changes[seed % std::size(changes)]},
+        seed);
     const auto records = make_random_records(
         {.records = 4, .questions = 5, .max_tokens = 8, .own_questions = seed % 2 == 0, .longest = 24}, seed);
     auto run = [&](auto build, EngineOptions options, EngineStats* stats = nullptr) {

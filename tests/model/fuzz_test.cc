@@ -226,7 +226,8 @@ TEST(Fuzz, SafetensorsModelsAreReadOrRefused) {
 }
 
 TEST(Fuzz, DescriptionsOfEveryFamilyAreReadOrRefused) {
-  for (const char* name : {"gemma2", "gemma3", "gemma3_vision", "olmo3", "granite", "smollm3", "glm4"}) {
+  for (const char* name : {"gemma2", "gemma3", "gemma3_vision", "olmo3", "granite", "smollm3", "glm4",
+                           "qwen3_moe", "qwen2_moe", "granitemoe", "glm4_moe"}) {
     const TempFolder folder;
     fs::copy(golden(name), folder.path(), fs::copy_options::recursive);
     fuzz(folder, std::string(name) + "/config.json", "config.json", 1 << 20, 10,

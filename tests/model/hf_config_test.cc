@@ -123,6 +123,42 @@ TEST_F(HfConfig, GemmaIsDescribedByItsFields) {
   }
 }
 
+TEST_F(HfConfig, ExpertsAreReadLayerByLayer) {
+  const auto layers = [&](const json& config) {
+    std::vector<bool> list;
+    for (const LayerConfig& layer : read(config).layers) list.push_back(layer.experts);
+    return list;
+  };
+  using List = std::vector<bool>;
+  EXPECT_EQ(layers(with("qwen3_moe", json::object())), (List{true, false, true}));
+  EXPECT_EQ(layers(with("qwen3_moe", {{"mlp_only_layers", {0, 2}}})), (List{false, true, false}));
+  EXPECT_EQ(layers(with("qwen3_moe", {{"mlp_only_layers", json::array()}, {"decoder_sparse_step", 2}})),
+            (List{false, true, false}));
+  EXPECT_EQ(layers(with("glm4_moe", json::object())), (List{false, true, true}));
+  const Experts glm = read(with("glm4_moe", json::object())).experts;
+  EXPECT_EQ(glm.shared_ffn, 40) << "two shared ones of 20";
+  EXPECT_EQ(glm.scores, RouterScores::sigmoid);
+  EXPECT_FLOAT_EQ(glm.factor, 1.5f);
+  EXPECT_TRUE(read(with("mixtral", json::object())).experts.normalized);
+  EXPECT_TRUE(read(with("qwen2_moe", json::object())).experts.shared_gate);
+  // As files were written before transformers 5.
+  json old = with("qwen3_moe", {{"num_experts", 6}});
+  old.erase("num_local_experts");
+  EXPECT_EQ(read(old).experts.count, 6);
+}
+
+TEST_F(HfConfig, ContradictionsAboutExpertsAreRefused) {
+  refused(with("mixtral", {{"num_experts_per_tok", 7}}), {"goes through 7 experts", "only 6"});
+  refused(with("mixtral", {{"num_local_experts", 0}}), {"\"num_local_experts\" is 0", "positive"});
+  refused(with("qwen3_moe", {{"mlp_only_layers", {3}}}), {"\"mlp_only_layers\" contains 3", "from 0 to 2"});
+  refused(with("qwen3_moe", {{"mlp_only_layers", "all"}}), {"\"mlp_only_layers\"", "a list"});
+  refused(with("qwen3_moe", {{"decoder_sparse_step", 0}}), {"\"decoder_sparse_step\" is 0"});
+  refused(with("glm4_moe", {{"n_group", 4}}), {"\"n_group\" is 4", "groups of experts"});
+  refused(with("glm4_moe", {{"routed_scaling_factor", -1}}), {"\"routed_scaling_factor\" is -1"});
+  refused(with("llama", {{"num_local_experts", 8}}), {"\"num_local_experts\": 8", "not supported"});
+  refused(with("qwen3_moe", {{"mlp_only_layers", {0, 1, 2}}}), {"no layer has them"});
+}
+
 TEST_F(HfConfig, TheTextPartOfAModelThatSeesIsTaken) {
   const FileConfig seeing =
       read_hf_config(folder_.write("config.json", with("gemma3_vision", json::object()).dump()));
@@ -185,7 +221,8 @@ TEST_F(HfConfig, MissingFieldsTakeTheFamilysDefaults) {
 }
 
 TEST_F(HfConfig, UnsupportedModelsAreRefusedByName) {
-  refused(with("llama", {{"model_type", "mixtral"}}), {"\"mixtral\" is not supported", "llama, qwen2"});
+  refused(with("llama", {{"model_type", "deepseek_v3"}}),
+          {"\"deepseek_v3\" is not supported", "llama, qwen2"});
   refused(with("llama", {{"architectures", {"LlamaForSequenceClassification"}}}),
           {"LlamaForSequenceClassification", "LlamaForCausalLM"});
   refused(with("llama", {{"hidden_act", "gelu"}}), {"activation \"gelu\""});

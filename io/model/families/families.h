@@ -15,5 +15,11 @@ extern const Family kGemma2Family;
 extern const Family kGemma3Family;
 extern const Family kOlmo3Family;
 extern const Family kGlm4Family;
+extern const Family kQwen2MoeFamily;
+extern const Family kQwen3MoeFamily;
+extern const Family kOlmoeFamily;
+extern const Family kMixtralFamily;
+extern const Family kGraniteMoeFamily;
+extern const Family kGlm4MoeFamily;
 
 }  // namespace sheaf
