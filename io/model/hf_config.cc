@@ -416,7 +416,8 @@ FileConfig read_hf_config(const std::string& path) {
   refuse_unread_windows(fields, config);
   check_config(config, path);
   const std::optional<Quantization> quantization = read_quantization(HfFields(object, path), path);
-  return {config, &family, quantization, quantization ? quantization->stored_bits() : 16, wrapped};
+  const int64_t further = std::clamp<int64_t>(fields.integer("num_nextn_predict_layers", 0), 0, kMostLayers);
+  return {config, &family, quantization, quantization ? quantization->stored_bits() : 16, further, wrapped};
 }
 
 }  // namespace sheaf

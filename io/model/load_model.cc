@@ -97,6 +97,7 @@ class Loader {
       : tensors_(tensors),
         family_(*description.family),
         quantization_(description.quantization),
+        further_(description.further),
         named_(named),
         adapter_(adapter),
         model_(model),
@@ -115,6 +116,7 @@ class Loader {
     }
     if (config_.biases.output) model_.output_bias = tensors_.take(kOutput.*named_ + ".bias"s, {vocab});
     for (int32_t i = 0; i < config_.layer_count(); ++i) load_layer(i);
+    leave_out_further_layers();
     for (const char* name : {"rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight"})
       tensors_.ignore(name);
     tensors_.refuse_unused();
@@ -122,6 +124,15 @@ class Loader {
   }
 
  private:
+  void leave_out_further_layers() {
+    for (int64_t i = 0; i < further_; ++i) {
+      const std::string prefix = fmt::format("{}{}.", kLayer.*named_, config_.layer_count() + i);
+      for (auto at = tensors_.all().lower_bound(prefix);
+           at != tensors_.all().end() && at->first.starts_with(prefix); ++at)
+        tensors_.ignore(at->first);
+    }
+  }
+
   static std::string weight(const std::string& name) { return name + ".weight"; }
   std::string in_layer(const Name& name, const char* Name::*named) const {
     return kLayer.*named + std::to_string(layer_) + "." + name.*named;
@@ -319,6 +330,7 @@ class Loader {
   TensorMap& tensors_;
   const Family& family_;
   const std::optional<Quantization>& quantization_;
+  int64_t further_;
   const char* Name::*named_;
   Adapter* adapter_;
   Model& model_;

@@ -15,6 +15,7 @@ struct FileConfig {
   const Family* family = nullptr;
   std::optional<Quantization> quantization = {};
   double stored_bits = 0;  ///< of a weight of the layers; 0: unknown
+  int64_t further = 0;     ///< layers after the last that predict further tokens; they are left out
   bool wrapped = false;    ///< the text model is a part of the file's, as in models that see
 };
 

@@ -177,6 +177,19 @@ TEST(TextPart, LeavesTheRestOutWithOneNotice) {
   EXPECT_NE(notice.find("only the text model is used; 1 tensor of"), std::string::npos) << notice;
 }
 
+TEST(FurtherLayers, AreLeftOut) {
+  const TempFolder folder;
+  std::filesystem::copy(golden("glm4_moe"), folder.path(), std::filesystem::copy_options::recursive);
+  auto config = nlohmann::json::parse(read_text(golden("glm4_moe/config.json")));
+  config["num_hidden_layers"] = 2;
+  config["num_nextn_predict_layers"] = 1;
+  folder.write("config.json", config.dump());
+  EXPECT_EQ(load_model(folder.path()).layers.size(), 2U);
+  config["num_nextn_predict_layers"] = 0;
+  folder.write("config.json", config.dump());
+  EXPECT_THROW(load_model(folder.path()), Error);
+}
+
 TEST(DefaultModel, EqualsHuggingFace) {
   NEED_MODEL();
   const Model model = load_model(test::kDefaultModel);
