@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/backend/footprint.h"
 #include "core/base/error.h"
 #include "core/estimate/device_model.h"
-#include "core/model/footprint.h"
 #include "core/model/shapes.h"
 
 namespace sheaf {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/backend/footprint.h"
 #include "core/estimate/device_profile.h"
-#include "core/model/footprint.h"
 
 namespace sheaf {
 namespace {

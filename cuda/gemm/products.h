@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/model/footprint.h"
+#include "core/backend/footprint.h"
 #include "cuda/base/blas.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/gemm/gemm.h"

@@ -5,9 +5,6 @@
 #include "core/estimate/device_model.h"
 #include "core/estimate/simulate.h"
 #include "cpu/cpu_backend.h"
-#ifdef SHEAF_WITH_CUDA
-#include "cuda/cuda_backend.h"
-#endif
 #include "tests/estimate/made_up_device.h"
 
 namespace sheaf {
@@ -100,11 +97,9 @@ TEST(PlanMemory, CountsKeysAndRowsAsTheBackendsDo) {
     const MemoryPlan on_cpu = plan_memory({shape, config, &cpu});
     EXPECT_EQ(on_cpu.kv_bytes_per_token, cpu_footprint(config).kv_bytes_per_token);
     EXPECT_EQ(on_cpu.tokens_per_step, cpu_footprint(config).preferred_tokens);
-#ifdef SHEAF_WITH_CUDA
     const MemoryPlan on_gpu = plan_memory({shape, config, &gpu});
     EXPECT_EQ(on_gpu.kv_bytes_per_token, cuda_footprint(config).kv_bytes_per_token);
     EXPECT_EQ(on_gpu.tokens_per_step, cuda_footprint(config).preferred_tokens);
-#endif
   }
 }
 
