@@ -31,7 +31,7 @@ TEST(PredictedTime, HostWorkPassesWhileAnotherStepRuns) {
     overlapped.finish();
   }
   overlapped.finish();
-  const double host = device().host_seconds(count_step(batch, 4));
+  const double host = device().host_seconds(count_step(batch, config));
   EXPECT_DOUBLE_EQ(alone.stages().total(), overlapped.stages().total());
   EXPECT_NEAR(alone.seconds(), alone.stages().total() + 10 * host, 1e-9);
   EXPECT_NEAR(overlapped.seconds(), overlapped.stages().total() + host, 1e-9);
