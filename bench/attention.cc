@@ -1,10 +1,5 @@
 // Span attention alone, as the CUDA backend runs it: one layer, random values, median of 20 runs.
-//   cmake --build build/release --target bench_attention && build/release/bench/bench_attention [heads
-//   kv_heads head_dim [fp8]]
-// Prefill: one causal prompt of 512 to 16k tokens (8k tokens in all). Decoding over a shared prefix, as in
-// Hydragen: `batch` rows behind one prefix, each with 64 keys of its own; "apart" gives every row a span of
-// its own over the same pages, so that nothing is shared. The limit is 600 TFLOP/s or 4.2 TB/s, whichever
-// binds; with fp8 it stays that of fp16, to compare.
+//   cmake --build build/release --target bench_attention && build/release/bench/bench_attention --help
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +18,21 @@ using namespace sheaf::cuda;
 constexpr int32_t kPage = 16;
 constexpr double kFlops = 600e12, kBytes = 4.2e12;
 
+constexpr const char* kHelp =
+    R"(bench_attention [HEADS KV_HEADS HEAD_DIM [fp8]]    (default: 32 8 128)
+
+Times span attention of one layer on the first CUDA device, with random values: medians of 20 runs.
+
+prefill   causal prompts of 512 to 16,384 tokens, at least 8,192 tokens in all
+tree      contexts behind one prefix, and questions or answers behind each context
+prefix    decoding over a shared prefix, as in Hydragen: `batch` rows behind one prefix, each with 64 keys of
+          its own; "apart" gives every row a span of its own over the same pages, so that nothing is shared
+window    rows over 32,000 keys of which a sliding window shows 1,024, beside the same rows over 1,024 keys
+          without a window: the last rows of a prompt, and answers behind one
+
+The limit is 600 TFLOP/s or 4.2 TB/s, whichever binds; with fp8 it stays that of fp16, to compare.
+)";
+
 template <class T>
 DeviceMemory<T> send(const std::vector<T>& values) {
   DeviceMemory<T> device(std::max<int64_t>(1, static_cast<int64_t>(values.size())));
@@ -33,14 +43,14 @@ DeviceMemory<T> send(const std::vector<T>& values) {
 struct Batch {
   StepBatch step;
   int32_t pages = 0;
-  int32_t add_span(int32_t keys) {
-    const int32_t span = add_span(keys, pages);
+  int32_t add_span(int32_t keys, int32_t position = 0) {
+    const int32_t span = add_span_over(pages, keys, position);
     pages += (keys + kPage - 1) / kPage;
     return span;
   }
   /// Over pages that are there already.
-  int32_t add_span(int32_t keys, int32_t first) {
-    step.spans.push_back({static_cast<int32_t>(step.pages.size()), keys});
+  int32_t add_span_over(int32_t first, int32_t keys, int32_t position = 0) {
+    step.spans.push_back({static_cast<int32_t>(step.pages.size()), keys, position});
     for (int32_t key = 0; key < keys; key += kPage) step.pages.push_back(first++);
     return static_cast<int32_t>(step.spans.size()) - 1;
   }
@@ -60,31 +70,36 @@ class Bench {
     check(cudaEventCreate(&stop_), "event");
   }
 
-  /// Seconds of one layer's attention.
-  double seconds(const Batch& batch) {
+  /// Seconds of one layer's attention. `window`: of the layer, 0: it has none.
+  double seconds(const Batch& batch, int32_t window = 0) {
     HeadLayout layout = layout_;
     layout.slots = int64_t{batch.pages} * kPage;
     const AttentionPlanner planner = make_attention_planner(
         {layout.heads / layout.kv_heads, kPage, 4 * multiprocessors_ / layout.kv_heads});
     AttentionPlan plan;
-    planner(batch.step, plan);
+    planner(batch.step, window, plan);
     const auto items = send(plan.items);
     const auto rows = send(plan.rows);
     const auto pages = send(plan.pages);
     const auto merged = send(plan.merged_rows);
     const auto begin = send(plan.partial_begin);
     const auto partials = send(plan.partials);
-    const AttentionInputs in{items.data(),
-                             plan.small_items,
-                             static_cast<int32_t>(plan.items.size()) - plan.small_items,
-                             rows.data(),
-                             pages.data(),
-                             kPage,
-                             merged.data(),
-                             begin.data(),
-                             partials.data(),
-                             static_cast<int32_t>(plan.merged_rows.size()),
-                             plan.partial_rows};
+    const auto page_positions = send(plan.page_positions);
+    const auto row_positions = send(batch.step.positions);
+    AttentionInputs in{items.data(),
+                       plan.small_items,
+                       static_cast<int32_t>(plan.items.size()) - plan.small_items,
+                       rows.data(),
+                       pages.data(),
+                       kPage,
+                       merged.data(),
+                       begin.data(),
+                       partials.data(),
+                       static_cast<int32_t>(plan.merged_rows.size()),
+                       plan.partial_rows};
+    in.window = plan.window;
+    in.page_positions = page_positions.data();
+    in.row_positions = row_positions.data();
     const auto on_device = send(std::vector{in});
     const int64_t row_values = int64_t{layout.heads} * layout.padded_dim;
     const auto q = random(batch.step.rows() * row_values),
@@ -195,7 +210,7 @@ class Bench {
     apart.pages = prefix / kPage;
     for (int32_t row = 0; row < count; ++row) {
       shared.look(shared.add_span(own), row, 1, own, 0);
-      apart.look(apart.add_span(prefix, 0), row, 1, prefix, 0);
+      apart.look(apart.add_span_over(0, prefix), row, 1, prefix, 0);
       apart.look(apart.add_span(own), row, 1, own, 0);
     }
     const double flops = 4.0 * count * (prefix + own) * layout_.heads * layout_.head_dim;
@@ -207,6 +222,30 @@ class Bench {
     std::printf("| prefix %5d, batch %4d | %8.1f us | %5.0f TFLOP/s | %.2f | apart %8.1f us, %.1f x |\n",
                 prefix, count, together * 1e6, flops / together / 1e12, limit / together, alone * 1e6,
                 alone / together);
+  }
+
+  /// The last `count` rows of a prompt of 32,000 tokens, or as many answers behind it: each sees 1,024 keys.
+  void window(int32_t count, bool answers) {
+    constexpr int32_t keys = 32000, seen = 1024;
+    Batch windowed, plain;
+    for (Batch* batch : {&windowed, &plain}) {
+      batch->step.tokens.resize(static_cast<size_t>(count));
+      for (int32_t row = 0; row < count; ++row)
+        batch->step.positions.push_back(answers ? keys - 1 : keys - count + row);
+    }
+    windowed.look(windowed.add_span(keys), 0, count, answers ? keys : keys - count + 1, answers ? 0 : 1);
+    plain.look(plain.add_span(seen), 0, count, seen, 0);
+    const double flops = 4.0 * count * seen * layout_.heads * layout_.head_dim;
+    const double read = answers ? seen : seen + count - 1;  // keys
+    const double bytes =
+        4.0 * (read * layout_.kv_heads + static_cast<double>(count) * layout_.heads) * layout_.head_dim;
+    const double time = seconds(windowed, seen), without = seconds(plain);
+    std::printf(
+        "| window %d of %d keys, %4d %s | %8.1f us | %5.0f TFLOP/s | %.2f | %d keys without a window %8.1f "
+        "us, "
+        "%.2f x |\n",
+        seen, keys, count, answers ? "answers" : "rows of a prompt", time * 1e6, flops / time / 1e12,
+        std::max(flops / kFlops, bytes / kBytes) / time, seen, without * 1e6, time / without);
   }
 
  private:
@@ -227,6 +266,10 @@ class Bench {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]).starts_with("-")) {
+    std::fputs(kHelp, stdout);
+    return std::string_view(argv[1]) == "--help" || std::string_view(argv[1]) == "-h" ? 0 : 2;
+  }
   HeadLayout layout{};
   layout.heads = argc > 1 ? std::atoi(argv[1]) : 32;
   layout.kv_heads = argc > 2 ? std::atoi(argv[2]) : 8;
@@ -246,4 +289,6 @@ int main(int argc, char** argv) {
   bench.tree("contexts", 48, 20, 400, 0, 0);
   for (int32_t prefix : {1024, 4096, 16384})
     for (int32_t count : {16, 64, 256, 1024}) bench.decode(prefix, count, 64);
+  for (const bool answers : {false, true})
+    for (int32_t count : {16, 256, 2048}) bench.window(count, answers);
 }

@@ -57,7 +57,7 @@ class Measurement {
     for (int32_t p = 0; p < prompts; ++p) {
       const auto first_page = static_cast<int32_t>(batch.pages.size());
       const auto span = static_cast<int32_t>(batch.spans.size());
-      batch.spans.push_back({first_page, own + new_rows});
+      batch.spans.push_back({first_page, own + new_rows, shared});
       add_pages(own + new_rows);
       batch.tiles.push_back({span, static_cast<int32_t>(batch.tile_rows.size()), new_rows});
       for (int32_t r = 0; r < new_rows; ++r) {

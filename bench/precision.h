@@ -1,7 +1,7 @@
 #pragma once
 #include <string_view>
 
-#include "core/model/footprint.h"
+#include "core/backend/footprint.h"
 
 namespace sheaf {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "core/model/footprint.h"
+#include "core/backend/footprint.h"
 #include "cpu/linear.h"
 
 namespace sheaf {

@@ -13,7 +13,6 @@ function(add_cuda_room)
 
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/cuda/*.cc")
   add_library(sheaf_cuda STATIC ${sources})
-  target_compile_definitions(sheaf_cuda PUBLIC SHEAF_WITH_CUDA)
   set_source_files_properties(cuda/base/blas.cc PROPERTIES COMPILE_DEFINITIONS
                               "SHEAF_CUDA_LIBRARIES=\"${CUDAToolkit_LIBRARY_DIR}\"")
   target_link_libraries(sheaf_cuda PUBLIC sheaf_core sheaf_kernels CUDA::cudart_static ${CMAKE_DL_LIBS})

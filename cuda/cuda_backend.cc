@@ -206,20 +206,28 @@ class CudaBackend final : public Backend {
     Step& step = steps_[(oldest_ + in_flight_) % steps_.size()];
     step.batch = &batch;
     step.picked = picked;
-    if (step.rows() > 0) {
-      upload(step);
-      const bool timed = launched_++ % kTimedSteps == 0;
-      step.clock.begin(timed, model_.stream.get());
-      start_rows(model_, step);
-      step.clock.mark(Stage::other);
-      run_or_replay_layers(step, timed);
-      pick_tokens(model_, step, logits);
-      step.clock.mark(Stage::pick);
-      step.clock.end();
+    try {
+      if (step.rows() > 0) run(step, logits);
+      check(cudaEventRecord(step.done.get(), model_.stream.get()), "a step's end");
+      check(cudaGetLastError(), "starting a step");
+    } catch (...) {
+      // What was begun still reads arrays of this step, which the next one overwrites.
+      cudaStreamSynchronize(model_.stream.get());
+      throw;
     }
-    check(cudaEventRecord(step.done.get(), model_.stream.get()), "a step's end");
-    check(cudaGetLastError(), "starting a step");
     ++in_flight_;
+  }
+
+  void run(Step& step, std::span<float> logits) {
+    upload(step);
+    const bool timed = launched_++ % kTimedSteps == 0;
+    step.clock.begin(timed, model_.stream.get());
+    start_rows(model_, step);
+    step.clock.mark(Stage::other);
+    run_or_replay_layers(step, timed);
+    pick_tokens(model_, step, logits);
+    step.clock.mark(Stage::pick);
+    step.clock.end();
   }
 
   /// Plans the step and sends its arrays. After this it needs no more memory.

@@ -125,6 +125,17 @@ void KvMover::wait(const char* what) const {
   for (const Turn& turn : turns_) check(cudaStreamSynchronize(turn.stream.get()), what);
 }
 
+template <class Move>
+void KvMover::move_all(const char* what, Move&& move) {
+  try {
+    move();
+  } catch (...) {
+    for (const Turn& turn : turns_) cudaStreamSynchronize(turn.stream.get());
+    throw;
+  }
+  wait(what);
+}
+
 /// Packs the vectors of a piece into the memory of its turn, or takes them out of it.
 template <class Pack>
 void KvMover::each_array(const SlotList& list, KvForm form, const Turn& turn, Pack&& pack) const {
@@ -137,25 +148,27 @@ void KvMover::each_array(const SlotList& list, KvForm form, const Turn& turn, Pa
 
 void KvMover::read(std::span<const int32_t> slots, std::span<std::byte> to, KvForm form) {
   constexpr auto what = "reading keys and values";
-  each_piece(slots, form, [&](const SlotList& list, int64_t at, size_t bytes, Turn& turn) {
-    each_array(list, form, turn, pack_slots);
-    check(
-        cudaMemcpyAsync(to.data() + at, turn.packed.data(), bytes, cudaMemcpyDeviceToHost, turn.stream.get()),
-        what);
+  move_all(what, [&] {
+    each_piece(slots, form, [&](const SlotList& list, int64_t at, size_t bytes, Turn& turn) {
+      each_array(list, form, turn, pack_slots);
+      check(cudaMemcpyAsync(to.data() + at, turn.packed.data(), bytes, cudaMemcpyDeviceToHost,
+                            turn.stream.get()),
+            what);
+    });
   });
-  wait(what);
 }
 
 void KvMover::write(std::span<const int32_t> slots, std::span<const std::byte> from, KvForm form) {
   constexpr auto what = "writing keys and values";
-  each_piece(slots, form, [&](const SlotList& list, int64_t at, size_t bytes, Turn& turn) {
-    check(cudaMemcpyAsync(turn.packed.data(), from.data() + at, bytes, cudaMemcpyHostToDevice,
-                          turn.stream.get()),
-          what);
-    each_array(list, form, turn, unpack_slots);
+  // Once all is waited for the bytes may go, and whatever is started from there on finds them in the pool.
+  move_all(what, [&] {
+    each_piece(slots, form, [&](const SlotList& list, int64_t at, size_t bytes, Turn& turn) {
+      check(cudaMemcpyAsync(turn.packed.data(), from.data() + at, bytes, cudaMemcpyHostToDevice,
+                            turn.stream.get()),
+            what);
+      each_array(list, form, turn, unpack_slots);
+    });
   });
-  // The bytes may go now, and whatever is started from here on finds them in the pool.
-  wait(what);
 }
 
 }  // namespace sheaf::cuda

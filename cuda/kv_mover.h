@@ -62,6 +62,9 @@ class KvMover {
   template <class Pack>
   void each_array(const SlotList& list, KvForm form, const Turn& turn, Pack&& pack) const;
   void wait(const char* what) const;
+  /// Waits for what was begun where the rest cannot be: the caller's memory may then go.
+  template <class Move>
+  void move_all(const char* what, Move&& move);
 
   const LoadedModel& model_;
   std::array<Turn, 2> turns_;

@@ -57,6 +57,7 @@ class LayerGraphs {
   template <class Launch>
   static cudaGraphExec_t record(cudaStream_t stream, const Launch& launch) {
     cudaGraph_t graph = nullptr;
+    check(cudaGetLastError(), "what comes before the layers");  // which is forgotten below
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording a step");
     try {
       launch();

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/backend/footprint.h"
 #include "core/model/config.h"
-#include "core/model/footprint.h"
 #include "cuda/attention/attention.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/base/floats.h"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/backend/footprint.h"
 #include "core/engine/step_batch.h"
-#include "core/model/footprint.h"
 #include "cuda/attention/attention_plan.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/ops/ops.h"

@@ -2,9 +2,9 @@
 #include <array>
 #include <memory>
 
+#include "core/backend/footprint.h"
 #include "core/base/error.h"
 #include "core/engine/step_batch.h"
-#include "core/model/footprint.h"
 
 namespace sheaf {
 

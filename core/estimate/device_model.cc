@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/model/shapes.h"
+#include "core/model/work.h"
 
 namespace sheaf {
 namespace {
@@ -21,35 +21,49 @@ double share_between(const std::vector<ShareCurve>& curves, double weights, doub
   return low.at(log_rows) + part * (high.at(log_rows) - low.at(log_rows));
 }
 
-}  // namespace
-
-StepCounts count_step(const StepBatch& batch, int32_t group) {
-  int64_t pairs = 0, cells = 0, keys = 0;
+/// `group`: query heads that share a key/value head. `window`: of the layers, 0: none.
+AttentionCounts count_attention(const StepBatch& batch, int32_t group, int32_t window) {
+  int64_t pairs = 0, cells = 0, spans = 0, keys = 0;
   for (const AttentionTile& tile : batch.tiles) {
-    const TileRow* row = batch.tile_rows.data() + tile.first_row;
+    const KeySpan& span = batch.spans[static_cast<size_t>(tile.span)];
     int64_t seen = 0;
-    int32_t most = 0;
+    int32_t begin = span.keys, end = 0;  // of the keys that any row sees
     for (int32_t i = 0; i < tile.row_count; ++i) {
-      seen += row[i].visible;
-      most = std::max(most, row[i].visible);
+      const TileRow& row = batch.tile_rows[static_cast<size_t>(tile.first_row + i)];
+      const int32_t first =
+          window > 0 ? span.first_seen(batch.positions[static_cast<size_t>(row.row)], window) : 0;
+      if (first >= row.visible) continue;
+      seen += row.visible - first;
+      begin = std::min(begin, first);
+      end = std::max(end, row.visible);
     }
+    if (seen == 0) continue;
     const int64_t queries = int64_t{tile.row_count} * group;
     pairs += seen * group;
     // Fewer queries than a block share it with others that see none of these keys.
-    cells += queries < kBlock ? kBlock * most
+    cells += queries < kBlock ? kBlock * (end - begin)
                               : seen * group * ((queries + kBlock - 1) / kBlock * kBlock) / queries;
-    keys += batch.spans[static_cast<size_t>(tile.span)].keys;
+    ++spans;
+    keys += window > 0 ? end - begin : span.keys;
   }
+  return {0, static_cast<double>(pairs), static_cast<double>(cells), static_cast<double>(spans),
+          static_cast<double>(keys)};
+}
+
+}  // namespace
+
+StepCounts count_step(const StepBatch& batch, const ModelConfig& config) {
+  const int32_t group = config.heads / config.kv_heads;
   StepCounts counts;
   counts.tokens = batch.rows();
   counts.decode_tokens = batch.decode_tokens;
   counts.picks = static_cast<double>(batch.picks.size());
-  counts.pairs = static_cast<double>(pairs);
-  counts.cells = static_cast<double>(cells);
   counts.blocks = counts.tokens * group / kBlock;
-  counts.spans = static_cast<double>(batch.tiles.size());
-  counts.keys = static_cast<double>(keys);
-  counts.looks = static_cast<double>(batch.tile_rows.size());
+  for (const auto& [window, layers] : layer_windows(config)) {
+    counts.attention.push_back(count_attention(batch, group, window));
+    counts.attention.back().layers = static_cast<double>(layers);
+    counts.looks += static_cast<double>(batch.tile_rows.size());
+  }
   return counts;
 }
 
@@ -98,10 +112,14 @@ StageSeconds DeviceModel::step(const ModelConfig& config, const StepCounts& coun
 
 double DeviceModel::attention_seconds(const ModelConfig& config, const StepCounts& counts) const {
   const double dim = config.head_dim;
-  const double computed = attention.block * counts.blocks + attention.span * counts.spans +
-                          dim * (attention.cell * counts.cells + attention.pair * counts.pairs);
-  const double read = dim * attention.key * counts.keys;
-  return config.layer_count() * (attention.fixed + config.kv_heads * std::max(computed, read));
+  double seconds = 0;
+  for (const AttentionCounts& each : counts.attention) {
+    const double computed = attention.block * counts.blocks + attention.span * each.spans +
+                            dim * (attention.cell * each.cells + attention.pair * each.pairs);
+    const double read = dim * attention.key * each.keys;
+    seconds += each.layers * (attention.fixed + config.kv_heads * std::max(computed, read));
+  }
+  return seconds;
 }
 
 double DeviceModel::rest_seconds(const ModelConfig& config, const StepCounts& counts) const {
@@ -126,7 +144,7 @@ DeviceModel DeviceModel::scaled(double flops, double bandwidth) const {
 }
 
 void PredictedTime::start(const StepBatch& batch) {
-  const StepCounts counts = count_step(batch, config_.heads / config_.kv_heads);
+  const StepCounts counts = count_step(batch, config_);
   const StageSeconds step = device_.step(config_, counts);
   stages_ += step;
   decode_ += counts.tokens > 0 ? (step.total() - step.pick) * counts.decode_tokens / counts.tokens : 0;

@@ -9,22 +9,27 @@
 
 namespace sheaf {
 
-/// What a step's time follows from, besides the model. Queries are rows × the query heads that share a
-/// key/value head; everything about keys is per layer and key/value head.
+/// What attention goes over in a layer, for each key/value head. Queries are rows × the query heads that
+/// share it.
+struct AttentionCounts {
+  double layers = 0;  ///< layers of the model that attend so
+  double pairs = 0;   ///< query and key, each that one sees
+  double cells = 0;   ///< pairs computed in blocks of 64 queries, empty ones included
+  double spans = 0;   ///< spans with a key that is seen
+  double keys = 0;    ///< keys read, each span once
+};
+
+/// What a step's time follows from, besides the model.
 struct StepCounts {
   double tokens = 0;
   double decode_tokens = 0;  ///< tokens of answers
   double picks = 0;
-  double pairs = 0;   ///< query and key, each that one sees
-  double cells = 0;   ///< pairs computed in blocks of 64 queries, empty ones included
-  double blocks = 0;  ///< of 64 queries, at least
-  double spans = 0;   ///< looked at
-  double keys = 0;    ///< read, each span once
-  double looks = 0;   ///< rows of all tiles: what planning goes over
+  double blocks = 0;                       ///< of 64 queries, at least
+  double looks = 0;                        ///< rows of all tiles, for each window: what planning goes over
+  std::vector<AttentionCounts> attention;  ///< one for each window that layers have
 };
 
-/// `group`: query heads that share a key/value head.
-StepCounts count_step(const StepBatch& batch, int32_t group);
+StepCounts count_step(const StepBatch& batch, const ModelConfig& config);
 
 /// Matrix products of one size over the number of rows: the share of the roofline that they reach.
 struct ShareCurve {

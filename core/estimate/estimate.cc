@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/backend/footprint.h"
 #include "core/base/error.h"
 #include "core/methods/method.h"
-#include "core/model/footprint.h"
 
 namespace sheaf {
 namespace {

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/backend/footprint.h"
 #include "core/base/error.h"
 #include "core/estimate/device_model.h"
-#include "core/model/footprint.h"
 #include "core/model/shapes.h"
 
 namespace sheaf {
@@ -35,8 +35,7 @@ class Fit {
   explicit Fit(const DeviceProfile& profile) {
     for (const Measurement& measured : profile.measurements) {
       Point point{&measured, shape_by_name(measured.shape), {}};
-      point.counts =
-          count_step(make_probe_batch(measured.probe, kPageSize), point.config.heads / point.config.kv_heads);
+      point.counts = count_step(make_probe_batch(measured.probe, kPageSize), point.config);
       (measured.held_out ? held_out_ : points_).push_back(std::move(point));
     }
     for (const Point& point : points_) {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/backend/footprint.h"
 #include "core/estimate/device_profile.h"
-#include "core/model/footprint.h"
 
 namespace sheaf {
 namespace {
@@ -15,7 +15,7 @@ class ProbeBatch {
     for (int32_t group = 0; group < part.groups; ++group) {
       const int32_t first = batch_.rows(), count = part.runs * part.rows;
       if (part.trunk > 0) {
-        add_tile(part.trunk, count);
+        add_tile(part.trunk, count, 0);
         for (int32_t i = 0; i < count; ++i) batch_.tile_rows.push_back({first + i, part.trunk});
       }
       for (int32_t run = 0; run < part.runs; ++run) add_run(part);
@@ -31,15 +31,15 @@ class ProbeBatch {
   void mark_decode_tokens() { batch_.decode_tokens = batch_.rows(); }
 
  private:
-  void add_tile(int32_t keys, int32_t rows) {
+  void add_tile(int32_t keys, int32_t rows, int32_t position) {
     batch_.tiles.push_back(
         {static_cast<int32_t>(batch_.spans.size()), static_cast<int32_t>(batch_.tile_rows.size()), rows});
-    batch_.spans.push_back({static_cast<int32_t>(batch_.pages.size()), keys});
+    batch_.spans.push_back({static_cast<int32_t>(batch_.pages.size()), keys, position});
     for (int64_t i = 0; i < pages_for(keys, page_size_); ++i) batch_.pages.push_back(next_page_++);
   }
 
   void add_run(const ProbePart& part) {
-    add_tile(part.own + part.rows, part.rows);
+    add_tile(part.own + part.rows, part.rows, part.trunk);
     const auto first_page = static_cast<size_t>(batch_.spans.back().first_page);
     for (int32_t i = 0; i < part.rows; ++i) {
       const int32_t key = part.own + i, row = batch_.rows();

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <set>
 
+#include "core/backend/footprint.h"
 #include "core/base/error.h"
 #include "core/estimate/estimate.h"
 #include "core/methods/method.h"
-#include "core/model/footprint.h"
 
 namespace sheaf {
 namespace {

@@ -18,7 +18,11 @@ struct Alike {
   Norms norms = {};
   Biases biases = {};
   Activation activation = Activation::silu;
-  int32_t window = 0;  ///< of all layers but every sixth; 0: none
+  int32_t window = 0;             ///< of layers; 0: they see all keys
+  int32_t period = 0;             ///< one of so many layers has no window; 0: all have one
+  bool scales_embedding = false;  ///< by sqrt(hidden)
+  double rope_factor = 1;         ///< that positions are divided by
+  double local_base = 0;          ///< base of the angles of layers with a window; 0: as of the others
 };
 constexpr Alike kLlama{"llama"}, kMistral{"mistral"}, kPhi3{"phi3"};
 constexpr Alike kQwen2{.family = "qwen2", .biases = kQkvBiases};
@@ -29,13 +33,19 @@ constexpr Alike kGemma3{.family = "gemma3_text",
                         .qk_norm = QkNorm::per_head,
                         .norms = kNormsAround,
                         .activation = Activation::gelu_tanh,
-                        .window = 1024};
+                        .window = 1024,
+                        .period = 6,
+                        .scales_embedding = true,
+                        .rope_factor = 8,
+                        .local_base = 1e4};
+constexpr Alike kWindowedMistral{.family = "mistral", .window = 4096};
 
 struct Shape {
   const char* name;
   Alike alike;
   int32_t layers, hidden, ffn, heads, kv_heads, head_dim, vocab, context;
   bool tied;
+  int32_t query_scalar = 0;  ///< scores are divided by its root; 0: by that of head_dim
 };
 
 // As in the models' config.json files.
@@ -66,12 +76,13 @@ constexpr Shape kShapes[] = {
     {"codellama-13b", kLlama, 40, 5120, 13824, 40, 40, 128, 32016, 16384, false},
     {"codellama-34b", kLlama, 48, 8192, 22016, 64, 8, 128, 32000, 16384, false},
     {"mistral-7b", kMistral, 32, 4096, 14336, 32, 8, 128, 32768, 32768, false},
+    {"mistral-7b-v0.1", kWindowedMistral, 32, 4096, 14336, 32, 8, 128, 32000, 32768, false},
     {"mistral-nemo-12b", kMistral, 40, 5120, 14336, 32, 8, 128, 131072, 131072, false},
     {"phi-4-14b", kPhi3, 40, 5120, 17920, 40, 10, 128, 100352, 16384, false},
     {"olmo-2-32b", kOlmo2, 64, 5120, 27648, 40, 8, 128, 100352, 4096, false},
     {"gemma-3-4b", kGemma3, 34, 2560, 10240, 8, 4, 256, 262208, 131072, true},
     {"gemma-3-12b", kGemma3, 48, 3840, 15360, 16, 8, 256, 262208, 131072, true},
-    {"gemma-3-27b", kGemma3, 62, 5376, 21504, 32, 16, 128, 262208, 131072, true},
+    {"gemma-3-27b", kGemma3, 62, 5376, 21504, 32, 16, 128, 262208, 131072, true, 168},
 };
 
 /// Values of a matrix that are drawn; the others repeat them, for drawing takes longer than what is measured.
@@ -151,12 +162,17 @@ ModelConfig shape_by_name(const std::string& name) {
     config.norms = shape.alike.norms;
     config.biases = shape.alike.biases;
     config.activation = shape.alike.activation;
-    for (size_t i = 0; i < config.layers.size() && shape.alike.window > 0; ++i)
-      if ((i + 1) % 6 != 0) config.layers[i] = {shape.alike.window, 1};
     config.tied_output = shape.tied;
+    if (shape.alike.scales_embedding) config.embedding_scale = std::sqrt(static_cast<float>(shape.hidden));
+    if (shape.query_scalar > 0) config.score_scale = 1 / std::sqrt(static_cast<float>(shape.query_scalar));
     config.rotary_dim = shape.head_dim;
-    // The angles do not change how long a step takes.
-    config.ropes.assign(shape.alike.window > 0 ? 2 : 1, plain_rope(1e6, shape.head_dim));
+    // The base of most families differs from this, which does not change how long a step takes.
+    config.ropes.push_back(linear_rope(1e6, shape.head_dim, shape.alike.rope_factor));
+    if (shape.alike.local_base > 0)
+      config.ropes.push_back(plain_rope(shape.alike.local_base, shape.head_dim));
+    for (size_t i = 0; i < config.layers.size(); ++i)
+      if (const auto period = static_cast<size_t>(shape.alike.period); period == 0 || (i + 1) % period != 0)
+        config.layers[i] = {shape.alike.window, static_cast<int32_t>(config.ropes.size()) - 1};
     return config;
   }
   refuse("unknown shape \"{}\"{}", name, suggest_spelling(name, shape_names()));

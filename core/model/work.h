@@ -1,20 +1,34 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <map>
 
 #include "core/model/shapes.h"
 
 namespace sheaf {
 
+/// Layers by the window that their tokens see, 0: all keys. A window as long as the context hides nothing.
+using LayerWindows = std::map<int32_t, int64_t>;
+inline LayerWindows layer_windows(const ModelConfig& config) {
+  LayerWindows windows;
+  for (const LayerConfig& layer : config.layers) ++windows[layer.window < config.context ? layer.window : 0];
+  return windows;
+}
+
 /// What was or must be computed, whatever the machine: the counts that FLOPs follow from.
 struct Work {
   int64_t rows = 0;   ///< tokens computed
-  int64_t keys = 0;   ///< keys attended to, summed over the rows
+  int64_t keys = 0;   ///< keys attended to, summed over the rows and the layers
   int64_t picks = 0;  ///< rows that reach the output projection
 
-  /// Adds `count` rows in a chain: the first sees `before` keys and itself, each one more than the last.
-  void add_chain(int64_t before, int64_t count) {
+  /// Adds `count` rows in a chain: the first sees `before` keys and itself, each one more than the last, as
+  /// far as a layer's window goes.
+  void add_chain(int64_t before, int64_t count, const LayerWindows& windows) {
     rows += count;
-    keys += count * before + count * (count + 1) / 2;
+    for (const auto& [window, layers] : windows) {
+      const int64_t rising = window > 0 ? std::clamp<int64_t>(window - before, 0, count) : count;
+      keys += layers * (rising * before + rising * (rising + 1) / 2 + (count - rising) * window);
+    }
   }
 };
 
@@ -31,21 +45,7 @@ inline double gemm_flops(const Work& work, const ModelConfig& config) {
 }
 /// FLOPs of queries times keys and weights times values.
 inline double attention_flops(const Work& work, const ModelConfig& config) {
-  return 4.0 * static_cast<double>(work.keys) * config.layer_count() * config.heads * config.head_dim;
-}
-
-/// FLOP/s that a machine can reach; the default is one H200 in bf16, as measured.
-struct PeakRates {
-  double gemm = 700e12;  ///< in the layers
-  double attention = 600e12;
-  double output = 700e12;
-};
-constexpr PeakRates kFp8Rates{.gemm = 1400e12};  ///< products in FP8; the output projection stays in bf16
-
-/// The least time for `work` at those rates.
-inline double least_seconds(const Work& work, const ModelConfig& config, const PeakRates& rates = {}) {
-  return layer_flops(work, config) / rates.gemm + output_flops(work, config) / rates.output +
-         attention_flops(work, config) / rates.attention;
+  return 4.0 * static_cast<double>(work.keys) * config.heads * config.head_dim;
 }
 
 }  // namespace sheaf

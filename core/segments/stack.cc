@@ -153,6 +153,26 @@ nlohmann::ordered_json stack_json(const Stack& stack,
   return out;
 }
 
+/// The keys of a segment as another one's rows look at them.
+struct SeenKeys {
+  int64_t keys;
+  int64_t position;  ///< of the first key
+  bool abreast;      ///< a row sees them up to its own index only
+};
+
+/// Keys that rows at consecutive positions see, over all layers.
+int64_t keys_seen(int64_t rows, int64_t position, const SeenKeys& seen, const LayerWindows& windows) {
+  int64_t sum = 0;
+  for (const auto& [window, layers] : windows) {
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t end = seen.abreast ? std::min(row + 1, seen.keys) : seen.keys;
+      const int64_t first = window > 0 ? position + row - window + 1 - seen.position : 0;
+      sum += layers * std::max<int64_t>(0, end - std::max<int64_t>(0, first));
+    }
+  }
+  return sum;
+}
+
 }  // namespace
 
 std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(int32_t record)>& record_id) {
@@ -203,13 +223,14 @@ void WorkCount::add(const Stack& stack) {
     } else {
       serials.push_back(serial);
     }
-    work_.add_chain(0, rows[i]);
-    for (const Sight& sight : segment.sees) {
-      const int64_t seen = rows[sight.segment];
-      // Abreast, a row sees the other's tokens up to its own index: a triangle, then all of it.
-      const int64_t rising = sight.abreast ? std::min<int64_t>(rows[i], seen) : 0;
-      work_.keys += rising * (rising + 1) / 2 + (rows[i] - rising) * seen;
-    }
+    work_.rows += rows[i];
+    const int32_t position = segment.first_position;
+    // Its own keys lie abreast.
+    work_.keys += keys_seen(rows[i], position, {rows[i], position, true}, windows_);
+    for (const Sight& sight : segment.sees)
+      work_.keys += keys_seen(
+          rows[i], position,
+          {rows[sight.segment], stack.segments[sight.segment].first_position, sight.abreast}, windows_);
   }
   for (const Slot& slot : stack.slots) work_.picks += int64_t{slot.prompts()} * slot.max_tokens;
 }

@@ -128,14 +128,18 @@ std::string stack_text(const Stack& stack,
                        const std::function<std::string(std::span<const TokenId>)>& text_of,
                        const std::function<std::string(int32_t record)>& record_name);
 
-/// Counts the work of stacks whose answers all reach their full length. Equal shared segments are counted
-/// once, as an engine computes them that never has to give one up for want of pages.
+/// Counts the work of stacks whose answers all reach their full length, on a model with such layers. Equal
+/// shared segments are counted once, as an engine computes them that never has to give one up for want of
+/// pages.
 class WorkCount {
  public:
+  explicit WorkCount(LayerWindows windows) : windows_(std::move(windows)) {}
+
   void add(const Stack& stack);
   const Work& work() const { return work_; }
 
  private:
+  LayerWindows windows_;
   Work work_;
   std::map<std::vector<int64_t>, int64_t> shared_;  ///< what tells a segment from others → its serial
   int64_t next_serial_ = 0;

@@ -1,7 +1,7 @@
 #pragma once
 #include <climits>
 
-#include "core/model/footprint.h"
+#include "core/backend/footprint.h"
 #include "cuda/attention/attention.h"
 
 /// The shared memory of a block of the Hopper kernel, and which of its keys a row sees.

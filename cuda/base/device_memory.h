@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cuda_runtime.h>
 #include <memory>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -18,6 +19,13 @@ class Memory {
  public:
   Memory() = default;
   explicit Memory(int64_t count) { grow(count); }
+  /// What is moved from is empty: its size says so too.
+  Memory(Memory&& other) noexcept : data_(std::move(other.data_)), count_(std::exchange(other.count_, 0)) {}
+  Memory& operator=(Memory&& other) noexcept {
+    data_ = std::move(other.data_);
+    count_ = std::exchange(other.count_, 0);
+    return *this;
+  }
 
   /// Makes room for `count` values; what was there is lost.
   void grow(int64_t count) {

@@ -89,10 +89,11 @@ int capability_for(Kernel kernel) {
   cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
   // Compiled for anything less, the kernel is empty and needs next to no registers.
   cudaFuncAttributes attributes{};
-  const bool compiled =
-      cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess && attributes.numRegs >= 100;
-  cudaGetLastError();
-  return compiled ? major * 10 + minor : 0;
+  if (cudaFuncGetAttributes(&attributes, kernel) != cudaSuccess) {
+    cudaGetLastError();  // only its own: a kernel that could not be launched must still be found
+    return 0;
+  }
+  return attributes.numRegs >= 100 ? major * 10 + minor : 0;
 }
 
 /// Multiprocessors of the current device where it is Hopper and `kernel` was compiled for it (sm_90a), else

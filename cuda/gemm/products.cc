@@ -34,27 +34,30 @@ Products::Products(ProductKernels kernels, Activation activation)
   if (kernels_ == ProductKernels::fastest) open_cublas();
 }
 
-Products::~Products() {
-  if (handle_) cublas().destroy(handle_);
+void Products::CloseBlas::operator()(cublasHandle_t handle) const {
+  cublas().destroy(handle);
 }
 
 void Products::open_cublas() {
-  check_blas(cublas().create(&handle_), "start");
+  // First, for a handle without it would run on another stream than the rest.
+  workspace_.grow(static_cast<int64_t>(kWorkspace));
+  cublasHandle_t made = nullptr;
+  check_blas(cublas().create(&made), "start");
+  handle_.reset(made);
   // Parts of a sum are added in fp32 whatever the result's type.
   check_blas(cublas().set_math_mode(
-                 handle_, static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
-                                                    CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)),
+                 made, static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
+                                                 CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)),
              "math mode");
-  workspace_.grow(static_cast<int64_t>(kWorkspace));
   set_stream(stream_);
 }
 
 void Products::set_stream(cudaStream_t stream) {
   stream_ = stream;
   if (!handle_) return;
-  check_blas(cublas().set_stream(handle_, stream), "stream");
+  check_blas(cublas().set_stream(handle_.get(), stream), "stream");
   // Setting the stream puts cuBLAS back to a workspace of its own.
-  check_blas(cublas().set_workspace(handle_, workspace_.data(), kWorkspace), "workspace");
+  check_blas(cublas().set_workspace(handle_.get(), workspace_.data(), kWorkspace), "workspace");
 }
 
 void Products::by_cublas(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, void* out,
@@ -63,10 +66,10 @@ void Products::by_cublas(const bf16* weight, const bf16* in, int64_t rows, int64
     refuse("engine.reproducible needs weights whose sizes are multiples of 8, but one has {} x {}", n, k);
   if (!handle_) open_cublas();
   const float one = 1, beta = add ? 1 : 0;
-  check_blas(cublas().gemm(handle_, CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n), static_cast<int>(rows),
-                           static_cast<int>(k), &one, weight, CUDA_R_16BF, static_cast<int>(k), in,
-                           CUDA_R_16BF, static_cast<int>(k), &beta, out, type, static_cast<int>(n),
-                           CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+  check_blas(cublas().gemm(handle_.get(), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n),
+                           static_cast<int>(rows), static_cast<int>(k), &one, weight, CUDA_R_16BF,
+                           static_cast<int>(k), in, CUDA_R_16BF, static_cast<int>(k), &beta, out, type,
+                           static_cast<int>(n), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
              "matrix product");
 }
 

@@ -1,6 +1,8 @@
 #pragma once
+#include <memory>
+#include <type_traits>
 
-#include "core/model/footprint.h"
+#include "core/backend/footprint.h"
 #include "cuda/base/blas.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/gemm/gemm.h"
@@ -26,9 +28,6 @@ enum class ProductKernels {
 class Products {
  public:
   explicit Products(ProductKernels kernels, Activation activation = Activation::silu);
-  ~Products();
-  Products(const Products&) = delete;
-  Products& operator=(const Products&) = delete;
   void set_stream(cudaStream_t stream);
 
   /// out [rows, n] = in [rows, k] × weightᵀ, or with `add` that much more.
@@ -52,6 +51,9 @@ class Products {
              void* scratch);
 
  private:
+  struct CloseBlas {
+    void operator()(cublasHandle_t handle) const;
+  };
   void open_cublas();
   void by_cublas(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, void* out,
                  cudaDataType_t type, bool add);
@@ -62,8 +64,8 @@ class Products {
   ProductKernels kernels_;
   Activation activation_;
   cudaStream_t stream_ = nullptr;
-  cublasHandle_t handle_ = nullptr;
   DeviceMemory<std::byte> workspace_;
+  std::unique_ptr<std::remove_pointer_t<cublasHandle_t>, CloseBlas> handle_;  ///< nothing until it is needed
 };
 
 }  // namespace sheaf::cuda

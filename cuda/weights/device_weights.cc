@@ -4,7 +4,7 @@
 #include <cmath>
 #include <deque>
 
-#include "core/model/footprint.h"
+#include "core/backend/footprint.h"
 #include "cuda/weights/weight_stream.h"
 
 namespace sheaf::cuda {

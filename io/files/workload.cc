@@ -118,19 +118,19 @@ std::vector<ReadyRecord> workload_rows(const Workload& workload) {
   return rows;
 }
 
-Work least_work(const Workload& workload) {
+Work least_work(const Workload& workload, const LayerWindows& windows) {
   Work work;
-  work.add_chain(0, workload.common);
+  work.add_chain(0, workload.common, windows);
   for (const auto& bin : workload.bins) {
     const auto head = static_cast<int64_t>(bin.front().bin->instruction.size());
-    work.add_chain(workload.common, head - workload.common);
+    work.add_chain(workload.common, head - workload.common, windows);
     for (const RecordParts& record : bin) {
       const auto document = static_cast<int64_t>(record.document.size());
-      work.add_chain(head, document);
+      work.add_chain(head, document, windows);
       for (const QuestionParts& question : record.questions()) {
         // The last token of an answer is picked and never computed.
         work.add_chain(head + document,
-                       static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1);
+                       static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1, windows);
         work.picks += question.max_tokens;
       }
     }

@@ -27,7 +27,7 @@ Workload read_workload(const std::string& path, bool slots);
 std::vector<ReadyRecord> workload_rows(const Workload& workload);
 
 /// The least that any method must compute for the workload's answers: every distinct token once, each seeing
-/// its instruction, document and question only.
-Work least_work(const Workload& workload);
+/// its instruction, document and question only, as far as the windows of the layers go.
+Work least_work(const Workload& workload, const LayerWindows& windows);
 
 }  // namespace sheaf

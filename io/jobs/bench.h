@@ -8,8 +8,8 @@
 #include "core/job/device.h"
 #include "core/job/job.h"
 #include "core/job/words.h"
-#include "core/model/model.h"
 #include "io/files/workload.h"
+#include "io/machine/backend_kinds.h"
 
 namespace sheaf {
 
@@ -38,7 +38,7 @@ class BenchBackend {
   explicit BenchBackend(const BenchModel& wanted);
 
   Backend& backend() const { return *backend_; }
-  bool on_gpu() const { return device_ >= 0; }
+  bool on_gpu() const { return kind_->gpu; }
   const ModelConfig& config() const { return backend_->config(); }
   /// Bytes that a key/value pool may take.
   int64_t kv_bytes() const;
@@ -48,10 +48,10 @@ class BenchBackend {
   double weights_seconds() const { return weights_seconds_; }  ///< to load or make the weights
 
  private:
-  int device_ = -1;            ///< CUDA device, -1: the CPU
-  int64_t free_at_first_ = 0;  ///< bytes free on the device
+  const BackendKind* kind_ = nullptr;
+  int device_ = 0;
+  int64_t memory_at_first_ = 0;  ///< bytes to be had on the device
   double device_seconds_ = 0, weights_seconds_ = 0;
-  Model model_;  ///< on the CPU, or with real weights
   std::unique_ptr<Backend> backend_;
 };
 

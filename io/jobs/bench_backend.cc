@@ -1,16 +1,13 @@
+#include <optional>
+
 #include "core/base/error.h"
 #include "core/base/stopwatch.h"
 #include "core/model/shapes.h"
-#include "cpu/cpu_backend.h"
 #include "cpu/large_buffer.h"
 #include "io/base/process.h"
 #include "io/jobs/bench.h"
 #include "io/model/model_config.h"
 #include "io/model/model_files.h"
-#ifdef SHEAF_WITH_CUDA
-#include "cuda/base/devices.h"
-#include "cuda/cuda_backend.h"
-#endif
 
 namespace sheaf {
 namespace {
@@ -23,31 +20,20 @@ FileConfig random_shape(const BenchModel& wanted) {
   return shape;
 }
 
-/// The CUDA device to use, -1 for the CPU.
-int choose_timed_device(const Device& asked) {
-  if (asked.kind == Device::Kind::cpu) return -1;
-  const bool automatic = asked.kind == Device::Kind::automatic;
-#ifdef SHEAF_WITH_CUDA
-  const auto devices = static_cast<int>(cuda_devices().size());
-  if (automatic) return devices > 0 ? 0 : -1;
+/// The GPU to use; none: the CPU.
+std::optional<int> choose_timed_gpu(const Device& asked) {
+  if (asked.kind == Device::Kind::cpu) return std::nullopt;
+  const BackendKind& gpu = backend_kind(Device::Kind::cuda);
+  const auto devices = static_cast<int>(gpu.devices().size());
+  if (asked.kind == Device::Kind::automatic) return devices > 0 ? std::optional(0) : std::nullopt;
+  if (!gpu.missing.empty())
+    refuse("--device {}: {}; use --device cpu for small shapes", device_text(asked), gpu.missing);
   const int device = asked.index();
   if (device >= devices)
     refuse("--device {}: this machine has {} CUDA device{}; use --device cpu for small shapes",
            device_text(asked), devices, devices == 1 ? "" : "s");
-  if (const std::string trouble = cuda_device_trouble(device); !trouble.empty()) refuse("{}", trouble);
+  if (const std::string trouble = gpu.device_trouble(device); !trouble.empty()) refuse("{}", trouble);
   return device;
-#else
-  if (automatic) return -1;
-  refuse("--device {}: this program was built without CUDA; use --device cpu for small shapes",
-         device_text(asked));
-#endif
-}
-
-Model random_cpu_model(const BenchModel& wanted) {
-  const FileConfig shape = random_shape(wanted);
-  if (const std::string trouble = random_weights(shape.config, false).trouble; !trouble.empty())
-    throw OutOfMemory(fmt::format("{}: {}; use a smaller shape", wanted.shape, trouble), Fault::input);
-  return make_random_model(shape.config, kSeed);
 }
 
 }  // namespace
@@ -66,46 +52,42 @@ RandomWeights random_weights(const ModelConfig& config, bool on_gpu) {
 BenchBackend::BenchBackend(const BenchModel& wanted) {
   {
     const Stopwatch watch(device_seconds_);
-    device_ = choose_timed_device(wanted.device);
-#ifdef SHEAF_WITH_CUDA
-    if (device_ >= 0) free_at_first_ = cuda_free_bytes(device_);
-#endif
+    const std::optional<int> gpu = choose_timed_gpu(wanted.device);
+    kind_ = &backend_kind(gpu ? Device::Kind::cuda : Device::Kind::cpu);
+    device_ = gpu.value_or(0);
+    memory_at_first_ = kind_->memory(device_);
   }
-  if (wanted.dtype != Precision::automatic && only_on_gpu(wanted.dtype) != (device_ >= 0))
+  if (wanted.dtype != Precision::automatic && only_on_gpu(wanted.dtype) != on_gpu())
     refuse("--dtype {}: {}", word_of(wanted.dtype),
-           device_ >= 0 ? "a GPU computes in bf16 or fp8; or use --device cpu"
-                        : "the CPU computes in f32, int16 or int8; or use a GPU");
-  if (device_ < 0 && wanted.weights == WeightStorage::packed)
+           on_gpu() ? "a GPU computes in bf16 or fp8; or use --device cpu"
+                    : "the CPU computes in f32, int16 or int8; or use a GPU");
+  if (!on_gpu() && wanted.weights == WeightStorage::packed)
     refuse("--packed: weights stay packed on a GPU only");
-  if (device_ < 0 && wanted.fp8_keys) refuse("--kv-fp8: keys and values are FP8 on a GPU only");
+  if (!on_gpu() && wanted.fp8_keys) refuse("--kv-fp8: keys and values are FP8 on a GPU only");
   const Stopwatch watch(weights_seconds_);
-  if (!wanted.path.empty()) model_ = load_model(wanted.path);
-#ifdef SHEAF_WITH_CUDA
-  if (device_ >= 0) {
-    const CudaOptions options{device_, wanted.dtype == Precision::fp8, wanted.fp8_keys, wanted.weights,
-                              wanted.reproducible};
-    backend_ = wanted.path.empty() ? make_random_cuda_backend(random_shape(wanted).config, options, kSeed)
-                                   : make_cuda_backend(model_, options);
+  const BackendOptions options{.devices = {device_},
+                               .threads = usable_cores().threads(),
+                               .precision = wanted.dtype,
+                               .fp8_keys = wanted.fp8_keys,
+                               .weights = wanted.weights,
+                               .reproducible = wanted.reproducible};
+  if (!wanted.path.empty()) {
+    backend_ = std::move(kind_->make(load_model(wanted.path), options).front());
     return;
   }
-#endif
-  if (wanted.path.empty()) model_ = random_cpu_model(wanted);
-  backend_ = make_quick_backend(model_, usable_cores().threads(), wanted.dtype);
+  const ModelConfig config = random_shape(wanted).config;
+  if (const std::string trouble = random_weights(config, on_gpu()).trouble; !trouble.empty())
+    throw OutOfMemory(fmt::format("{}: {}; use a smaller shape", wanted.shape, trouble), Fault::input);
+  backend_ = kind_->make_random(config, options, kSeed);
 }
 
 int64_t BenchBackend::kv_bytes() const {
-#ifdef SHEAF_WITH_CUDA
-  // The rest is for activations.
-  if (device_ >= 0) return cuda_pool_bytes(cuda_free_bytes(device_));
-#endif
-  return machine_memory() / 4;
+  const int64_t memory = kind_->memory(device_);
+  return on_gpu() ? kind_->pool_bytes(memory) : memory / 4;
 }
 
 int64_t BenchBackend::device_bytes() const {
-#ifdef SHEAF_WITH_CUDA
-  if (device_ >= 0) return free_at_first_ - cuda_free_bytes(device_);
-#endif
-  return 0;
+  return memory_at_first_ - kind_->memory(device_);
 }
 
 }  // namespace sheaf

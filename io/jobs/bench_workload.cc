@@ -2,6 +2,7 @@
 #include <iterator>
 #include <optional>
 
+#include "core/backend/peak_rates.h"
 #include "core/base/error.h"
 #include "core/base/stopwatch.h"
 #include "core/methods/method.h"
@@ -57,7 +58,7 @@ class Bench {
     const BenchRun& median = sorted_[sorted_.size() / 2];
     const EngineStats& stats = median.stats;
     const ModelConfig& config = made_.config();
-    const Work least = least_work(workload_);
+    const Work least = least_work(workload_, layer_windows(config));
     if (stats.answer_tokens != least.picks)
       fail("{} answer tokens were decoded, but {} were expected", stats.answer_tokens, least.picks);
     const Work done = work_done(stats);
@@ -96,7 +97,7 @@ class Bench {
   /// Rows and picks as the engine counted them, keys from the graphs: a shared segment that was given up and
   /// computed again is not in those.
   Work work_done(const EngineStats& stats) const {
-    WorkCount count;
+    WorkCount count(layer_windows(made_.config()));
     for (const Stack& stack : stacks_) count.add(stack);
     return {stats.tokens(), count.work().keys, stats.answer_tokens};
   }

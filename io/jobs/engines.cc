@@ -20,7 +20,7 @@ constexpr int32_t kTimedRows = 1024;
 double seconds_per_token(const DeviceModel& device, const ModelConfig& config, int32_t step_rows) {
   const int32_t rows = std::clamp(step_rows, 1, kTimedRows);
   const StepBatch batch = make_probe_batch({{{.rows = rows}}, 1}, kPageSize);
-  return device.step(config, count_step(batch, config.heads / config.kv_heads)).total() / rows;
+  return device.step(config, count_step(batch, config)).total() / rows;
 }
 
 /// For people: "smollm2.gguf", "smollm2.gguf with shoes".

@@ -1,7 +1,6 @@
 #include "io/jobs/opened_job.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <future>
 #include <set>
 #include <utility>
@@ -10,17 +9,12 @@
 #include "core/base/interrupted.h"
 #include "core/base/stopwatch.h"
 #include "core/methods/method.h"
-#include "cpu/cpu_backend.h"
-#include "cpu/large_buffer.h"
-#include "io/files/job_file.h"
-#ifdef SHEAF_WITH_CUDA
-#include "cuda/base/devices.h"
-#include "cuda/cuda_backend.h"
-#endif
 #include "io/base/mapped_file.h"
 #include "io/base/process.h"
 #include "io/corpus/corpus.h"
 #include "io/corpus/example_file.h"
+#include "io/files/job_file.h"
+#include "io/jobs/choose_device.h"
 #include "io/model/model_files.h"
 
 namespace sheaf {
@@ -39,68 +33,6 @@ int32_t pool_pages(int64_t bytes, const Backend& backend) {
       std::clamp<int64_t>(bytes / (backend.kv_bytes_per_token() * kPageSize), 1, INT32_MAX / kPageSize));
 }
 
-struct DeviceChoice {
-  std::vector<int> devices;  ///< of CUDA; empty: the CPU
-  std::string notice;        ///< what the user should know of the choice
-};
-
-DeviceChoice choose_device(const Device& asked, Precision dtype) {
-  DeviceChoice choice;
-  const bool gpu_only = only_on_gpu(dtype);
-  const auto needs_gpu = [&](const std::string& why) {
-    refuse("model.dtype: {} works only on a GPU, but {}; leave it out to compute on the CPU", word_of(dtype),
-           why);
-  };
-  if (asked.kind == Device::Kind::cpu) {
-    if (gpu_only) needs_gpu("engine.device is cpu");
-    return choice;
-  }
-  const bool automatic = asked.kind == Device::Kind::automatic;
-#ifdef SHEAF_WITH_CUDA
-  if (dtype != Precision::automatic && !gpu_only) {
-    if (automatic) return choice;
-    refuse("model.dtype: {} works only on the CPU; leave it out, or set engine.device: cpu", word_of(dtype));
-  }
-  if (const std::string trouble = cuda_driver_trouble(); !trouble.empty()) {
-    if (!automatic) refuse("engine.device: {}; or set it to cpu", trouble);
-    if (gpu_only) needs_gpu(trouble);
-    choice.notice = trouble + "; computing on the CPU";
-  }
-  const auto devices = static_cast<int>(cuda_devices().size());
-  if (automatic && devices == 0 && gpu_only) needs_gpu("this machine has none");
-  if (automatic && devices == 0) return choice;
-  // This machine's fault, not the job's: a scheduler may try another one.
-  if (devices == 0)
-    fail(
-        "engine.device: {}: this machine has no GPU that CUDA can see; give the task one (Kubernetes: "
-        "nvidia.com/gpu: 1, Docker: --gpus all, Slurm: --gres=gpu:1), or use --device cpu",
-        device_text(asked));
-  choice.devices = asked.indices;
-  if (choice.devices.empty()) choice.devices.push_back(0);
-  for (int number = 1; asked.all && number < devices; ++number) choice.devices.push_back(number);
-  for (const int number : choice.devices) {
-    if (number >= devices)
-      refuse("engine.device: cuda:{} does not exist; this machine has {} CUDA device{}; use cpu or auto",
-             number, devices, devices == 1 ? "" : "s");
-    if (const std::string trouble = cuda_device_trouble(number); !trouble.empty())
-      refuse("engine.device: {}; or set it to cpu", trouble);
-  }
-  return choice;
-#else
-  if (gpu_only) needs_gpu("this program was built without CUDA");
-  std::error_code ignored;
-  if (automatic && std::filesystem::exists("/proc/driver/nvidia/version", ignored))
-    choice.notice =
-        "this machine has an NVIDIA driver, but this program was built without CUDA; computing on the CPU";
-  if (automatic) return choice;
-  refuse(
-      "engine.device: {} cannot be used: this program was built without CUDA; use a build with CUDA (the "
-      "image "
-      "of Dockerfile.cuda), or --device cpu",
-      device_text(asked));
-#endif
-}
-
 }  // namespace
 
 ChatChoice choose_chat(const Job::ModelPart& model, std::string_view jinja, const Tokenizer& tokenizer) {
@@ -112,9 +44,12 @@ ChatChoice choose_chat(const Job::ModelPart& model, std::string_view jinja, cons
 OpenedJob::OpenedJob(Job job) : job_(std::move(job)) {
   const Stopwatch watch(open_seconds_);
   // Waking a GPU takes a quarter of a second. Meanwhile the files are read.
-  auto choice_of_device = std::async(std::launch::async, choose_device, job_.engine.device, job_.model.dtype);
+  auto choice_of_device = std::async(
+      std::launch::async,
+      [device = job_.engine.device, dtype = job_.model.dtype] { return choose_device(device, dtype); });
   open_files();
   const DeviceChoice chosen = choice_of_device.get();
+  kind_ = chosen.kind;
   devices_ = chosen.devices;
   // The price is that of one device.
   job_.cost.devices =
@@ -176,39 +111,27 @@ int OpenedJob::threads() const {
   return job_.engine.threads > 0 ? job_.engine.threads : usable_cores().threads();
 }
 
-size_t OpenedJob::engines() const {
-  return on_gpu() ? devices_.size() : static_cast<size_t>(job_.engine.device.engines);
+BackendOptions OpenedJob::backend_options() const {
+  return {devices_,
+          threads(),
+          on_gpu() ? job_.model.dtype : job_.model.on_cpu(),
+          job_.engine.kv_dtype == KvPrecision::fp8,
+          job_.model.weights,
+          job_.engine.reproducible,
+          job_.engine.kernels == CpuKernels::reference};
 }
 
-std::vector<std::unique_ptr<Backend>> OpenedJob::backends() const {
-  return backends_of(model_, job_.model.on_cpu());
+Backends OpenedJob::backends() const {
+  return kind_->make(model_, backend_options());
 }
 
-std::vector<std::unique_ptr<Backend>> OpenedJob::draft_backends() {
+Backends OpenedJob::draft_backends() {
   if (job_.method.speculate.draft.empty()) return {};
   open_draft();
+  BackendOptions options = backend_options();
   // What it proposes is checked, so that it may be as coarse as it is quick.
-  return backends_of(draft_, Precision::int8);
-}
-
-std::vector<std::unique_ptr<Backend>> OpenedJob::backends_of(const Model& model, Precision on_cpu) const {
-  std::vector<std::unique_ptr<Backend>> all;
-#ifdef SHEAF_WITH_CUDA
-  std::vector<std::future<std::unique_ptr<Backend>>> made;
-  for (const int device : devices_) {
-    const CudaOptions options{device, job_.model.dtype == Precision::fp8,
-                              job_.engine.kv_dtype == KvPrecision::fp8, job_.model.weights,
-                              job_.engine.reproducible};
-    made.push_back(std::async(devices_.size() > 1 ? std::launch::async : std::launch::deferred,
-                              [&model, options] { return make_cuda_backend(model, options); }));
-  }
-  for (auto& each : made) all.push_back(each.get());
-#endif
-  if (on_gpu()) return all;
-  if (job_.engine.kernels != CpuKernels::reference)
-    return make_quick_backends(model, static_cast<int>(engines()), threads(), on_cpu);
-  for (size_t i = 0; i < engines(); ++i) all.push_back(make_reference_backend(model));
-  return all;
+  if (!on_gpu()) options.precision = Precision::int8;
+  return kind_->make(draft_, options);
 }
 
 /// The draft's tokens must be the model's: an id means the same text in both.
@@ -240,11 +163,7 @@ void OpenedJob::open_draft() {
 }
 
 Footprint OpenedJob::footprint() const {
-#ifdef SHEAF_WITH_CUDA
-  if (on_gpu()) return cuda_footprint(model_.config, job_.engine.kv_dtype == KvPrecision::fp8);
-#endif
-  return job_.engine.kernels == CpuKernels::reference ? reference_footprint(model_.config)
-                                                      : cpu_footprint(model_.config, job_.model.on_cpu());
+  return kind_->footprint(model_.config, backend_options());
 }
 
 std::unique_ptr<Task> OpenedJob::task(const Job& job) const {
@@ -252,16 +171,11 @@ std::unique_ptr<Task> OpenedJob::task(const Job& job) const {
 }
 
 /// For the keys and values of an engine. A draft's come on top, as a share of that.
-int64_t OpenedJob::pool_bytes([[maybe_unused]] size_t engine) const {
+int64_t OpenedJob::pool_bytes(size_t engine) const {
   if (job_.engine.kv_memory_gb > 0)
     return static_cast<int64_t>(job_.engine.kv_memory_gb * static_cast<double>(kGiB));
-#ifdef SHEAF_WITH_CUDA
-  // What is free once the weights are there, less memory for activations.
-  if (on_gpu())
-    return cuda_pool_bytes(cuda_free_bytes(devices_[engine])) /
-           std::max<int64_t>(1, std::ranges::count(devices_, devices_[engine]));
-#endif
-  return cpu_pool_bytes(machine_memory()) / job_.engine.device.engines;
+  const int device = devices_[engine];
+  return kind_->pool_bytes(kind_->memory(device)) / std::ranges::count(devices_, device);
 }
 
 DraftOptions OpenedJob::draft_options(const Backend& draft, size_t engine) const {

@@ -5,6 +5,7 @@
 #include "core/plan/planner.h"
 #include "core/tokenizer/chat_template.h"
 #include "io/base/scratch_file.h"
+#include "io/machine/backend_kinds.h"
 
 namespace sheaf {
 
@@ -23,9 +24,9 @@ class OpenedJob {
   const Schema& schema() const { return schema_; }
   const ChatTemplate& chat() const { return chat_; }
   const Examples& examples() const { return examples_; }
-  bool on_gpu() const { return !devices_.empty(); }
-  size_t engines() const;  ///< engines of the job, one for each device
-  int threads() const;     ///< CPU threads of all engines together
+  bool on_gpu() const { return kind_->gpu; }
+  size_t engines() const { return devices_.size(); }
+  int threads() const;  ///< CPU threads of all engines together
   const StopRules& stop_rules();
   /// What the user should know of how it was laid out.
   const std::vector<std::string>& notices() const { return notices_; }
@@ -33,9 +34,9 @@ class OpenedJob {
   /// Takes in standard input where that is the corpus; to be called before corpus(). False when interrupted.
   bool take_input();
   std::unique_ptr<Corpus> corpus() const;
-  std::vector<std::unique_ptr<Backend>> backends() const;  ///< one for each engine
+  Backends backends() const;  ///< one for each engine
   /// A backend of the draft for each engine; none where the job speculates without one.
-  std::vector<std::unique_ptr<Backend>> draft_backends();
+  Backends draft_backends();
   Footprint footprint() const;
   /// The task as `job` words it: this job, or a variant of it.
   std::unique_ptr<Task> task(const Job& job) const;
@@ -51,11 +52,12 @@ class OpenedJob {
  private:
   void open_files();
   void open_draft();
-  std::vector<std::unique_ptr<Backend>> backends_of(const Model& model, Precision on_cpu) const;
+  BackendOptions backend_options() const;
   int64_t pool_bytes(size_t engine) const;
 
   Job job_;
-  std::vector<int> devices_;  ///< of CUDA, one for each engine; empty: the CPU
+  const BackendKind* kind_ = nullptr;
+  std::vector<int> devices_;  ///< one for each engine
   double open_seconds_ = 0;
   std::vector<std::string> notices_;
   Model model_;

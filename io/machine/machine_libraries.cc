@@ -4,12 +4,7 @@
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 
-#include "io/machine/machine.h"
-#ifdef SHEAF_WITH_CUDA
-#include "core/base/error.h"
-#include "cuda/base/blas.h"
-#include "cuda/base/devices.h"
-#endif
+#include "io/machine/backend_kinds.h"
 
 namespace sheaf {
 namespace {
@@ -32,30 +27,12 @@ Versions library_versions() {
   return versions;
 }
 
-#ifdef SHEAF_WITH_CUDA
-/// Without a GPU cuBLAS is not needed, and it is no trouble that it cannot be opened.
-void add_cublas(Versions& versions, std::string& trouble) {
-  try {
-    int part[3] = {};
-    const cuda::Blas& blas = cuda::cublas();
-    blas.property(MAJOR_VERSION, &part[0]);
-    blas.property(MINOR_VERSION, &part[1]);
-    blas.property(PATCH_LEVEL, &part[2]);
-    versions.emplace_back("cuBLAS", dotted(part[0], part[1], part[2]));
-  } catch (const Error& error) {
-    if (!cuda_devices().empty()) trouble = error.what();
-  }
-}
-#endif
-
 }  // namespace
 
 MachineFact examine_libraries() {
   MachineFact fact{"libraries", "", "", {}};
   Versions versions = library_versions();
-#ifdef SHEAF_WITH_CUDA
-  add_cublas(versions, fact.fix);
-#endif
+  add_cuda_libraries(versions, fact.fix);
   for (const auto& [name, version] : versions) {
     fact.text += fmt::format("{}{} {}", fact.text.empty() ? "" : ", ", name, version);
     fact.details[name] = version;

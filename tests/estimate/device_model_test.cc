@@ -15,8 +15,8 @@ const DeviceModel& fitted() {
   return model;
 }
 
-StepCounts counts_of(std::vector<ProbePart> parts, int32_t group) {
-  return count_step(make_probe_batch({std::move(parts)}, 16), group);
+StepCounts counts_of(std::vector<ProbePart> parts, const ModelConfig& config) {
+  return count_step(make_probe_batch({std::move(parts)}, 16), config);
 }
 
 TEST(StepCounts, ProbeBatchHasItsRowsLooksAndPicks) {
@@ -25,12 +25,56 @@ TEST(StepCounts, ProbeBatchHasItsRowsLooksAndPicks) {
   EXPECT_EQ(batch.rows(), 56);
   EXPECT_EQ(batch.decode_tokens, 6);
   EXPECT_EQ(batch.picks.size(), 7u);
-  const StepCounts counts = count_step(batch, 4);
+  const ModelConfig config = shape_by_name("qwen3-8b");
+  const StepCounts counts = count_step(batch, config);
+  ASSERT_EQ(counts.attention.size(), 1u);
+  EXPECT_EQ(counts.attention[0].layers, 36);
   EXPECT_EQ(counts.looks, 6 + 6 + 50);
-  EXPECT_EQ(counts.keys, 2 * 100 + 6 * 11 + 50);
-  EXPECT_EQ(counts.pairs, 4 * (6 * 100 + 6 * 11 + 50 * 51 / 2));
+  EXPECT_EQ(counts.attention[0].keys, 2 * 100 + 6 * 11 + 50);
+  EXPECT_EQ(counts.attention[0].pairs, 4 * (6 * 100 + 6 * 11 + 50 * 51 / 2));
   // A block of 64 queries for three rows of four heads; the prompt's 200 queries take four blocks.
-  EXPECT_EQ(counts.cells, 64 * (2 * 100 + 6 * 11) + 4 * (50 * 51 / 2) * 256 / 200);
+  EXPECT_EQ(counts.attention[0].cells, 64 * (2 * 100 + 6 * 11) + 4 * (50 * 51 / 2) * 256 / 200);
+}
+
+TEST(StepCounts, AttentionIsCountedByTheWindowsOfTheLayers) {
+  ModelConfig config = shape_by_name("qwen3-8b");
+  config.layers.assign(6, {.window = 512});
+  config.layers[5].window = 0;
+  const int32_t group = config.heads / config.kv_heads;
+  // A prompt of 4,000 tokens, one whose last 600 are new, and ten answers behind 4,000 shared tokens with 30
+  // of their own.
+  const std::vector<ProbePart> parts{{1, 4000, 10, 30, 1}, {1, 0, 1, 0, 4000}, {1, 0, 1, 3400, 600}};
+  const StepCounts counts = counts_of(parts, config);
+  ASSERT_EQ(counts.attention.size(), 2u);
+  for (const AttentionCounts& each : counts.attention) {
+    const bool windowed = each.layers == 5;
+    EXPECT_EQ(each.layers, windowed ? 5 : 1);
+    const int64_t window = windowed ? 512 : 1 << 30;
+    double pairs = 0;
+    for (const ProbePart& part : parts)
+      for (int32_t run = 0; run < part.runs; ++run)
+        for (int64_t row = 0; row < part.rows; ++row) {
+          const int64_t position = part.trunk + part.own + row;
+          for (int64_t key = 0; key <= position; ++key)
+            if (key > position - window) pairs += group;
+        }
+    EXPECT_EQ(each.pairs, pairs);
+    // A span is read once: the shared one's last 481 keys that the answers still see, their own, the whole
+    // prompt, and what the first of the 600 tokens sees and all after it.
+    EXPECT_EQ(each.keys, windowed ? 481 + 10 * 31 + 4000 + (600 + 511) : 4000 + 10 * 31 + 4000 + 4000);
+    EXPECT_EQ(each.spans, 1 + 10 + 1 + 1);
+  }
+  EXPECT_EQ(counts.looks, 2 * (10 + 10 + 4000 + 600));
+  // Answers that are further away than the window do not see the shared span there at all.
+  const StepCounts far = counts_of({{1, 4000, 2, 600, 1}}, config);
+  EXPECT_EQ(far.attention[0].spans, 3);
+  EXPECT_EQ(far.attention[1].spans, 2);
+  EXPECT_EQ(far.attention[1].keys, 2 * 512);
+  // The layers with windows are the quicker, and a plain model the slower.
+  ModelConfig plain = config;
+  plain.layers.assign(6, {});
+  EXPECT_LT(fitted().attention_seconds(config, counts),
+            fitted().attention_seconds(plain, counts_of(parts, plain)));
 }
 
 TEST(StepCounts, PicksCanBeFew) {
@@ -58,10 +102,9 @@ TEST(DeviceModel, FindsTheRooflineItWasMeasuredFrom) {
 TEST(DeviceModel, PredictsStepsAndShapesItHasNotSeen) {
   for (const char* shape : {"qwen3-1.7b", "qwen3-4b", "llama-3-8b"}) {
     const ModelConfig config = shape_by_name(shape);
-    const int32_t group = config.heads / config.kv_heads;
     for (const StepCounts& counts :
-         {counts_of({{1, 0, 5, 100, 1}}, group), counts_of({{30, 300, 10, 7, 1}, {3, 0, 1, 0, 700}}, group),
-          counts_of({{1, 0, 1, 0, 6000}}, group), counts_of({{1, 6000, 1, 0, 5000}}, group)}) {
+         {counts_of({{1, 0, 5, 100, 1}}, config), counts_of({{30, 300, 10, 7, 1}, {3, 0, 1, 0, 700}}, config),
+          counts_of({{1, 0, 1, 0, 6000}}, config), counts_of({{1, 6000, 1, 0, 5000}}, config)}) {
       const double ideal = MadeUpDevice::step(config, counts).total();
       EXPECT_NEAR(fitted().step(config, counts).total(), ideal, 0.12 * ideal)
           << shape << " " << counts.tokens;
@@ -77,7 +120,7 @@ TEST(DeviceModel, AStepOfNothingTakesNoTime) {
 
 TEST(DeviceModel, OtherPeaksMoveWhatTheyBind) {
   const ModelConfig config = shape_by_name("qwen3-8b");
-  const StepCounts many = counts_of({{1, 0, 4096, 0, 1}}, 4), one = counts_of({{1, 0, 1, 0, 1}}, 4);
+  const StepCounts many = counts_of({{1, 0, 4096, 0, 1}}, config), one = counts_of({{1, 0, 1, 0, 1}}, config);
   const DeviceModel half_flops = fitted().scaled(0.5, 1), half_bytes = fitted().scaled(1, 0.5);
   const auto products = [&](const DeviceModel& model, const StepCounts& counts) {
     return model.step(config, counts).products;
@@ -94,7 +137,7 @@ TEST(DeviceModel, AStepWhoseStageWasLostInTheNoiseIsLeftOut) {
   const DeviceModel model = fit_device(profile);
   EXPECT_NEAR(model.peak_flops, MadeUpDevice::kFlops, 0.01 * MadeUpDevice::kFlops);
   const ModelConfig config = shape_by_name("qwen3-0.6b");
-  const StepCounts counts = counts_of({{1, 0, 32, 0, 1}}, 2);
+  const StepCounts counts = counts_of({{1, 0, 32, 0, 1}}, config);
   const double ideal = MadeUpDevice::step(config, counts).total();
   EXPECT_NEAR(model.step(config, counts).total(), ideal, 0.12 * ideal);
 }

@@ -18,9 +18,10 @@ struct MadeUpDevice {
     const double layers = config.layer_count(), weights = static_cast<double>(layer_weights(config)) / layers;
     StageSeconds seconds;
     seconds.products = layers * product(weights, counts.tokens);
-    seconds.attention =
-        layers * (10e-6 + config.kv_heads * config.head_dim *
-                              std::max(4 * counts.cells / (kFlops / 2), 4 * counts.keys / kBytes));
+    for (const AttentionCounts& each : counts.attention)
+      seconds.attention +=
+          each.layers * (10e-6 + config.kv_heads * config.head_dim *
+                                     std::max(4 * each.cells / (kFlops / 2), 4 * each.keys / kBytes));
     seconds.rest = layers * (5e-6 + 12 * counts.tokens * config.hidden / kBytes);
     if (counts.picks > 0)
       seconds.pick = product(static_cast<double>(config.hidden) * config.vocab, counts.picks);
@@ -33,8 +34,7 @@ struct MadeUpDevice {
     for (const char* shape : {"qwen3-0.6b", "qwen3-1.7b", "qwen3-8b"}) {
       const ModelConfig config = shape_by_name(shape);
       for (const ListedProbe& listed : probes_for_gpu()) {
-        const StepCounts counts =
-            count_step(make_probe_batch(listed.probe, 16), config.heads / config.kv_heads);
+        const StepCounts counts = count_step(make_probe_batch(listed.probe, 16), config);
         result.measurements.push_back(
             {shape, listed.probe, step(config, counts), host(counts), listed.kind == ProbeKind::held_out});
       }

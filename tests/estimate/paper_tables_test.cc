@@ -30,7 +30,7 @@ double same_order(const std::vector<Cell>& cells) {
 /// Tokens a second of a step that decodes a row of each of `batch` sequences behind one prefix.
 double decode_rate(const ModelConfig& config, int32_t prefix, int32_t batch, bool shared) {
   const ProbePart part = shared ? ProbePart{1, prefix, batch, 64, 1} : ProbePart{1, 0, batch, prefix + 64, 1};
-  const StepCounts counts = count_step(make_probe_batch({{part}}, 16), config.heads / config.kv_heads);
+  const StepCounts counts = count_step(make_probe_batch({{part}}, 16), config);
   return batch / listed_hardware().find("a100-40").device.step(config, counts).total();
 }
 
@@ -71,12 +71,13 @@ double round_seconds(const char* shape, int32_t questions, int32_t batch, int32_
   const ModelConfig config = shape_by_name(shape);
   const Hardware& hardware = listed_hardware().find("a100-80");
   const int32_t packed = 512 + question * parallel;
-  StepCounts prefill =
-      count_step(make_probe_batch({{{batch, 0, 1, 0, 512}, {batch, 512, parallel, 0, question}}}, 16), 1);
+  StepCounts prefill = count_step(
+      make_probe_batch({{{batch, 0, 1, 0, 512}, {batch, 512, parallel, 0, question}}}, 16), config);
   StepCounts decode =
-      count_step(make_probe_batch({{{batch, 512, parallel, question + answer / 2, 1}}}, 16), 1);
-  prefill.cells = prefill.pairs = static_cast<double>(batch) * packed * packed;
-  decode.cells = decode.pairs = static_cast<double>(batch) * parallel * (packed + answer * parallel / 2);
+      count_step(make_probe_batch({{{batch, 512, parallel, question + answer / 2, 1}}}, 16), config);
+  prefill.attention[0].cells = prefill.attention[0].pairs = static_cast<double>(batch) * packed * packed;
+  decode.attention[0].cells = decode.attention[0].pairs =
+      static_cast<double>(batch) * parallel * (packed + answer * parallel / 2);
   const double step =
       hardware.device.step(config, prefill).total() + hardware.device.host_seconds(prefill) +
       (answer - 1) * (hardware.device.step(config, decode).total() + hardware.device.host_seconds(decode));

@@ -52,11 +52,12 @@ double parallel_seconds(int32_t queries, int32_t batch, bool dense) {
   const DeviceModel& device = listed_hardware().find("a100-80").device;
   const int32_t parallel = queries / batch, packed = 512 + 12 * parallel;
   StepCounts prefill =
-      count_step(make_probe_batch({{{batch, 0, 1, 0, 512}, {batch, 512, parallel, 0, 12}}}, 16), 1);
-  StepCounts decode = count_step(make_probe_batch({{{batch, 512, parallel, 14, 1}}}, 16), 1);
+      count_step(make_probe_batch({{{batch, 0, 1, 0, 512}, {batch, 512, parallel, 0, 12}}}, 16), config);
+  StepCounts decode = count_step(make_probe_batch({{{batch, 512, parallel, 14, 1}}}, 16), config);
   if (dense) {
-    prefill.cells = prefill.pairs = static_cast<double>(batch) * packed * packed;
-    decode.cells = decode.pairs = static_cast<double>(queries) * (packed + 5 * parallel);
+    prefill.attention[0].cells = prefill.attention[0].pairs = static_cast<double>(batch) * packed * packed;
+    decode.attention[0].cells = decode.attention[0].pairs =
+        static_cast<double>(queries) * (packed + 5 * parallel);
   }
   return device.step(config, prefill).total() + 4 * device.step(config, decode).total();
 }
@@ -108,7 +109,7 @@ double decode_seconds(int32_t prefix, int32_t batch, bool shared) {
   const ProbePart part = shared ? ProbePart{1, prefix, batch, 64, 1} : ProbePart{1, 0, batch, prefix + 64, 1};
   return listed_hardware()
       .find("a100-40")
-      .device.step(config, count_step(make_probe_batch({{part}}, 16), 1))
+      .device.step(config, count_step(make_probe_batch({{part}}, 16), config))
       .total();
 }
 

@@ -5,9 +5,6 @@
 #include "core/estimate/device_model.h"
 #include "core/estimate/simulate.h"
 #include "cpu/cpu_backend.h"
-#ifdef SHEAF_WITH_CUDA
-#include "cuda/cuda_backend.h"
-#endif
 #include "tests/estimate/made_up_device.h"
 
 namespace sheaf {
@@ -34,7 +31,7 @@ TEST(PredictedTime, HostWorkPassesWhileAnotherStepRuns) {
     overlapped.finish();
   }
   overlapped.finish();
-  const double host = device().host_seconds(count_step(batch, 4));
+  const double host = device().host_seconds(count_step(batch, config));
   EXPECT_DOUBLE_EQ(alone.stages().total(), overlapped.stages().total());
   EXPECT_NEAR(alone.seconds(), alone.stages().total() + 10 * host, 1e-9);
   EXPECT_NEAR(overlapped.seconds(), overlapped.stages().total() + host, 1e-9);
@@ -100,11 +97,9 @@ TEST(PlanMemory, CountsKeysAndRowsAsTheBackendsDo) {
     const MemoryPlan on_cpu = plan_memory({shape, config, &cpu});
     EXPECT_EQ(on_cpu.kv_bytes_per_token, cpu_footprint(config).kv_bytes_per_token);
     EXPECT_EQ(on_cpu.tokens_per_step, cpu_footprint(config).preferred_tokens);
-#ifdef SHEAF_WITH_CUDA
     const MemoryPlan on_gpu = plan_memory({shape, config, &gpu});
     EXPECT_EQ(on_gpu.kv_bytes_per_token, cuda_footprint(config).kv_bytes_per_token);
     EXPECT_EQ(on_gpu.tokens_per_step, cuda_footprint(config).preferred_tokens);
-#endif
   }
 }
 

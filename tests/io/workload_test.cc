@@ -50,15 +50,19 @@ TEST(Workload, LeastWorkEqualsTheHandCount) {
   // The instruction's rows see 1 and 2 keys, each context 3. The first question and the first five tokens of
   // its answer see 4 to 10, the second question 4; its only token is never computed.
   const int64_t instruction = 1 + 2, first = 3 + (4 + 5 + 6 + 7 + 8 + 9 + 10), second = 3 + 4;
-  expect_work(least_work(read(kWorkload, false)),
+  expect_work(least_work(read(kWorkload, false), {{0, 1}}),
               {2 + (1 + 2 + 5) + (1 + 1), instruction + first + second, 6 + 1});
+  // Two layers that see four keys, and one that sees all.
+  const int64_t near = instruction + (3 + 7 * 4) + (3 + 4);
+  expect_work(least_work(read(kWorkload, false), {{0, 1}, {4, 2}}),
+              {2 + (1 + 2 + 5) + (1 + 1), instruction + first + second + 2 * near, 6 + 1});
 }
 
 TEST(Workload, LeastWorkOfSlotsEqualsTheHandCount) {
   // The instruction counts once though each context starts with it. The first document sees 4 and 5 keys, its
   // key and first value token 6 and 7; the second document 4, its key and two value tokens 5 to 7.
   const int64_t instruction = 1 + 2, first = 3 + (4 + 5) + (6 + 7), second = 3 + 4 + (5 + 6 + 7);
-  expect_work(least_work(read(kWorkload, true)),
+  expect_work(least_work(read(kWorkload, true), {{0, 1}}),
               {2 + (1 + 2 + 2) + (1 + 1 + 3), instruction + first + second, 2 + 3});
 }
 

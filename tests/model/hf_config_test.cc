@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "core/model/shapes.h"
 #include "io/model/model_config.h"
 #include "tests/errors.h"
 #include "tests/files.h"
@@ -271,6 +272,70 @@ TEST_F(HfConfig, RefusesBrokenJson) {
   expect_refusal([&] { text("{\"a\":" + std::string(100000, '[')); }, {"nested more than 16 levels deep"});
   expect_refusal([&] { text(std::string((1 << 20) + 1, ' ')); }, {"at most"});
   expect_refusal([&] { read_hf_config(folder_.path() + "/none.json"); }, {"none.json", "no such file"});
+}
+
+TEST_F(HfConfig, NamedShapesWithWindowsAreThoseOfTheirConfigJson) {
+  const auto gemma = [](json text) {
+    text.update({{"model_type", "gemma3_text"},
+                 {"sliding_window", 1024},
+                 {"rope_scaling", {{"factor", 8.0}, {"rope_type", "linear"}}}});
+    return json{{"architectures", {"Gemma3ForConditionalGeneration"}},
+                {"model_type", "gemma3"},
+                {"text_config", text}};
+  };
+  const std::pair<const char*, json> all[] = {
+      {"gemma-3-4b", gemma({{"hidden_size", 2560}, {"intermediate_size", 10240}, {"num_hidden_layers", 34}})},
+      {"gemma-3-12b", gemma({{"hidden_size", 3840},
+                             {"intermediate_size", 15360},
+                             {"num_attention_heads", 16},
+                             {"num_hidden_layers", 48},
+                             {"num_key_value_heads", 8}})},
+      {"gemma-3-27b", gemma({{"head_dim", 128},
+                             {"hidden_size", 5376},
+                             {"intermediate_size", 21504},
+                             {"num_attention_heads", 32},
+                             {"num_hidden_layers", 62},
+                             {"num_key_value_heads", 16},
+                             {"query_pre_attn_scalar", 168}})},
+      {"mistral-7b-v0.1",
+       {{"architectures", {"MistralForCausalLM"}},
+        {"model_type", "mistral"},
+        {"hidden_size", 4096},
+        {"intermediate_size", 14336},
+        {"num_attention_heads", 32},
+        {"num_hidden_layers", 32},
+        {"num_key_value_heads", 8},
+        {"rms_norm_eps", 1e-6},
+        {"rope_theta", 1e6},
+        {"sliding_window", 4096},
+        {"tie_word_embeddings", false},
+        {"vocab_size", 32000},
+        {"max_position_embeddings", 32768},
+        {"hidden_act", "silu"}}}};
+  for (const auto& [name, file] : all) {
+    const ModelConfig wanted = read(file), shape = shape_by_name(name);
+    check_config(shape, name);
+    for (const auto field :
+         {&ModelConfig::hidden, &ModelConfig::ffn, &ModelConfig::heads, &ModelConfig::kv_heads,
+          &ModelConfig::head_dim, &ModelConfig::vocab, &ModelConfig::context, &ModelConfig::rotary_dim})
+      EXPECT_EQ(shape.*field, wanted.*field) << name;
+    EXPECT_EQ(shape.family, wanted.family) << name;
+    EXPECT_EQ(shape.qk_norm, wanted.qk_norm) << name;
+    EXPECT_EQ(shape.norms, wanted.norms) << name;
+    EXPECT_EQ(shape.activation, wanted.activation) << name;
+    EXPECT_EQ(shape.tied_output, wanted.tied_output) << name;
+    EXPECT_FLOAT_EQ(shape.norm_eps, wanted.norm_eps) << name;
+    EXPECT_FLOAT_EQ(shape.embedding_scale, wanted.embedding_scale) << name;
+    EXPECT_FLOAT_EQ(shape.score_factor(), wanted.score_factor()) << name;
+    ASSERT_EQ(shape.ropes.size(), wanted.ropes.size()) << name;
+    ASSERT_EQ(shape.layer_count(), wanted.layer_count()) << name;
+    for (size_t i = 0; i < shape.layers.size(); ++i) {
+      EXPECT_EQ(shape.layers[i].window, wanted.layers[i].window) << name << " " << i;
+      EXPECT_EQ(shape.ropes[static_cast<size_t>(shape.layers[i].rope)].freqs,
+                wanted.ropes[static_cast<size_t>(wanted.layers[i].rope)].freqs)
+          << name << " " << i;
+    }
+  }
 }
 
 }  // namespace

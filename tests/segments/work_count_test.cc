@@ -1,7 +1,7 @@
 // The work of a stack against its mask: a row attends to the keys that the mask gives it, no more.
 #include <gtest/gtest.h>
-#include <numeric>
 
+#include "core/backend/peak_rates.h"
 #include "core/methods/method.h"
 #include "core/segments/stack.h"
 #include "tests/random_parts.h"
@@ -12,7 +12,11 @@ namespace {
 
 using test::make_random_records;
 
-Work from_mask(const Stack& stack) {
+/// A plain layer.
+const LayerWindows kPlain{{0, 1}};
+
+/// By an explicit loop over layers, rows and keys.
+Work from_mask(const Stack& stack, const LayerWindows& windows = kPlain) {
   Work work;
   std::vector<TokenPlace> places;
   const std::vector<int32_t> rows = stack.most_keys();
@@ -20,7 +24,14 @@ Work from_mask(const Stack& stack) {
     for (int32_t t = 0; t < rows[i]; ++t) places.push_back({static_cast<SegmentId>(i), t});
   const auto mask = dense_mask(stack, places);
   work.rows = static_cast<int64_t>(places.size());
-  work.keys = std::accumulate(mask.begin(), mask.end(), int64_t{0});
+  const auto position = [&](size_t token) {
+    return stack.segments[static_cast<size_t>(places[token].segment)].first_position + places[token].index;
+  };
+  for (const auto& [window, layers] : windows)
+    for (size_t row = 0; row < places.size(); ++row)
+      for (size_t key = 0; key < places.size(); ++key)
+        if (mask[row * places.size() + key] && (window == 0 || position(key) > position(row) - window))
+          work.keys += layers;
   for (const Slot& slot : stack.slots) work.picks += slot.prompts() * slot.max_tokens;
   return work;
 }
@@ -44,9 +55,11 @@ TEST(WorkCount, EqualsTheCellsOfTheMask) {
     test::add_random_chains(rows, 4, 9, seed);
     build_pced(rows, {}, false, stacks);  // a document that a row has twice would count once
     for (const Stack& stack : stacks) {
-      WorkCount count;
-      count.add(stack);
-      expect_equal(count.work(), from_mask(stack));
+      for (const LayerWindows& windows : {kPlain, LayerWindows{{0, 2}, {7, 5}, {40, 1}}}) {
+        WorkCount count(windows);
+        count.add(stack);
+        expect_equal(count.work(), from_mask(stack, windows));
+      }
     }
   }
 }
@@ -57,10 +70,38 @@ TEST(WorkCount, CountsSharedSegmentsOfSeveralStacksOnce) {
   build_tree(records, tree);
   build_prefix(records, prefix);
   ASSERT_GT(prefix.size(), 4u);
-  WorkCount together, apart;
+  WorkCount together(kPlain), apart(kPlain);
   together.add(tree[0]);
   for (const Stack& stack : prefix) apart.add(stack);
   expect_equal(apart.work(), together.work());
+}
+
+TEST(Work, CountsAttendedKeysByLayer) {
+  ModelConfig config;
+  config.context = 8192;
+  config.heads = 3;
+  config.head_dim = 5;
+  config.layers.assign(6, {.window = 512});
+  config.layers[5].window = 0;
+  // Two prompts of 4,000 tokens that begin alike with 300, and a short one.
+  Work work;
+  const LayerWindows windows = layer_windows(config);
+  work.add_chain(0, 300, windows);
+  work.add_chain(300, 3700, windows);
+  work.add_chain(300, 3700, windows);
+  work.add_chain(0, 20, windows);
+  int64_t rows = 0, keys = 0;
+  for (const auto& [first, end] : {std::pair{0, 4000}, {300, 4000}, {0, 20}})
+    for (int64_t row = first; row < end; ++row, ++rows)
+      for (const LayerConfig& layer : config.layers)
+        for (int64_t key = 0; key <= row; ++key)
+          if (layer.window == 0 || key > row - layer.window) ++keys;
+  EXPECT_EQ(work.rows, rows);
+  EXPECT_EQ(work.keys, keys);
+  EXPECT_DOUBLE_EQ(attention_flops(work, config), 4.0 * 3 * 5 * static_cast<double>(keys));
+  // A window that no prompt reaches hides nothing.
+  for (LayerConfig& layer : config.layers) layer.window = 8192;
+  EXPECT_EQ(layer_windows(config), (LayerWindows{{0, 6}}));
 }
 
 TEST(Work, FlopsEqualTheHandCount) {

@@ -1,4 +1,4 @@
-#include "core/model/footprint.h"
+#include "core/backend/footprint.h"
 
 #include <algorithm>
 
