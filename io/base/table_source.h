@@ -23,12 +23,13 @@ class TableSource {
   virtual void select(const std::vector<int>& columns) = 0;
   virtual std::unique_ptr<arrow::RecordBatchReader> open_group(size_t group) = 0;
 
-  std::unique_ptr<arrow::RecordBatchReader> batches;  ///< of the group being read; null before it is opened
-
  protected:
-  // Of one file's pages and batches: a hostile page size stops here.
+  // Of one file's pages and batches: a hostile page size stops here. Before whatever gives memory back to it.
   static constexpr int64_t kMostMemory = 2LL << 30;
   arrow::CappedMemoryPool pool_{arrow::default_memory_pool(), kMostMemory};
+
+ public:
+  std::unique_ptr<arrow::RecordBatchReader> batches;  ///< of the group being read; null before it is opened
 };
 
 constexpr int64_t kBatchRows = 64;  // documents may have megabytes each
