@@ -38,6 +38,7 @@ class Checked : public Backend {
       const float contrast = fuse_chains(group, logits.data() + i * vocab, vocab, fused);
       EXPECT_NEAR(picked[i].contrast, contrast, 1e-4f + 1e-3f * contrast);
       const Picked own = pick_next(picks.subspan(i), batch.allowed, logits.data() + i * vocab, vocab, vocab);
+      ASSERT_TRUE(picked[i].token >= 0 && picked[i].token < config().vocab) << picked[i].token;
       // Where the two differ, the scores are as good as equal.
       EXPECT_NEAR(fused[static_cast<size_t>(picked[i].token)], fused[static_cast<size_t>(own.token)], 2e-3f);
       EXPECT_NEAR(picked[i].logprob, own.logprob, 5e-3f);
