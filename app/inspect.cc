@@ -145,8 +145,8 @@ void add_inspect_command(Program& program) {
         kRequired},
        {"--model", options->model, "The model of the proposed job (default: the one that comes with sheaf)"},
        {"--write", options->write,
-        "Save the proposed job in this .yaml file and its schema in a file beside it; neither file may "
-        "exist yet",
+        "Write the proposed job to this .yaml file and its schema to a file beside it. Choose a new name: "
+        "sheaf does not overwrite files",
         value_name("JOB.yaml")},
        {"--json", options->json, "Print one JSON object instead"}},
       [options] {

@@ -4,18 +4,10 @@
 #include <cmath>
 
 namespace sheaf {
-namespace {
-
-std::vector<float> read_all(const Matrix& matrix) {
-  return matrix.empty() ? std::vector<float>{} : matrix.read_all();
-}
-
-}  // namespace
-
 PackedExperts::PackedExperts(const LayerWeights& weights, const Products& products, ThreadPool& threads)
     : router(pack({&weights.router}, RowOrder::stacked, threads)),
-      router_bias(read_all(weights.router_bias)),
-      shared_gate(read_all(weights.shared_gate)) {
+      router_bias(weights.router_bias.read_all()),
+      shared_gate(weights.shared_gate.read_all()) {
   for (const ExpertWeights& expert : weights.experts) {
     gate_up.push_back(products.pack({&expert.gate, &expert.up}, RowOrder::in_turns));
     down.push_back(products.pack({&expert.down}));

@@ -32,10 +32,6 @@ struct Layer {
   std::unique_ptr<const PackedExperts> experts;  ///< null: it has none
 };
 
-std::vector<float> read_vector(const Matrix& matrix) {
-  return matrix.empty() ? std::vector<float>{} : matrix.read_all();
-}
-
 /// Biases of q, k and v in a row; zeros where only some have one.
 std::vector<float> stack_biases(const LayerWeights& weights) {
   std::vector<float> stacked;
@@ -43,7 +39,7 @@ std::vector<float> stack_biases(const LayerWeights& weights) {
   for (const auto& [bias, matrix] : {std::pair{&weights.q_bias, &weights.q},
                                      {&weights.k_bias, &weights.k},
                                      {&weights.v_bias, &weights.v}}) {
-    std::vector<float> values = read_vector(*bias);
+    std::vector<float> values = bias->read_all();
     values.resize(static_cast<size_t>(matrix->rows), 0.0f);
     stacked.insert(stacked.end(), values.begin(), values.end());
   }
@@ -56,7 +52,7 @@ std::vector<float> biases_in_turns(const LayerWeights& weights) {
   std::vector<float> turns(static_cast<size_t>(2 * round_up_to_panel(weights.gate.rows)), 0.0f);
   int64_t shift = 0;
   for (const Matrix* bias : {&weights.gate_bias, &weights.up_bias}) {
-    const std::vector<float> values = read_vector(*bias);
+    const std::vector<float> values = bias->read_all();
     for (int64_t i = 0; i < std::ssize(values); ++i)
       turns[static_cast<size_t>(i / kPanel * 2 * kPanel + shift + i % kPanel)] =
           values[static_cast<size_t>(i)];
@@ -67,16 +63,16 @@ std::vector<float> biases_in_turns(const LayerWeights& weights) {
 
 Layer read_layer(const LayerWeights& weights, const Products& products, ThreadPool& threads) {
   Layer layer;
-  layer.pre_attention_norm = read_vector(weights.pre_attention_norm);
-  layer.post_attention_norm = read_vector(weights.post_attention_norm);
-  layer.pre_mlp_norm = read_vector(weights.pre_mlp_norm);
-  layer.post_mlp_norm = read_vector(weights.post_mlp_norm);
-  layer.q_norm = read_vector(weights.q_norm);
-  layer.k_norm = read_vector(weights.k_norm);
+  layer.pre_attention_norm = weights.pre_attention_norm.read_all();
+  layer.post_attention_norm = weights.post_attention_norm.read_all();
+  layer.pre_mlp_norm = weights.pre_mlp_norm.read_all();
+  layer.post_mlp_norm = weights.post_mlp_norm.read_all();
+  layer.q_norm = weights.q_norm.read_all();
+  layer.k_norm = weights.k_norm.read_all();
   layer.qkv_bias = stack_biases(weights);
   layer.gate_up_bias = biases_in_turns(weights);
-  layer.o_bias = read_vector(weights.o_bias);
-  layer.down_bias = read_vector(weights.down_bias);
+  layer.o_bias = weights.o_bias.read_all();
+  layer.down_bias = weights.down_bias.read_all();
   layer.qkv = products.pack({&weights.q, &weights.k, &weights.v});
   layer.o = products.pack({&weights.o});
   if (!weights.gate.empty()) {
@@ -100,7 +96,7 @@ struct QuickWeights {
     }
     for (const LayerWeights& weights : model.layers) layers.push_back(read_layer(weights, products, threads));
     output = products.pack({&model.output});
-    output_bias = read_vector(model.output_bias);
+    output_bias = model.output_bias.read_all();
   }
 
   std::vector<float> final_norm, output_bias;
@@ -179,10 +175,10 @@ class QuickBackend final : public Backend {
     if (batch.rows() == 0) return;
     rows_ = batch.rows();
     plans_.clear();
-    for (const auto& [window, rope, experts] : config_.layers)
-      if (!plans_.contains(window))
-        plans_[window] = plan_attention(batch, pool_, window, config_.heads / config_.kv_heads,
-                                        config_.kv_heads, threads_.size());
+    for (const LayerConfig& layer : config_.layers)
+      if (!plans_.contains(layer.window))
+        plans_[layer.window] = plan_attention(batch, pool_, layer.window, config_.heads / config_.kv_heads,
+                                              config_.kv_heads, threads_.size());
     make_room();
     products_.each_share(rows_, [&](const RowShare& share) {
       each_row(share, [&](int64_t row) {

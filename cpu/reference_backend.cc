@@ -31,18 +31,14 @@ struct Layer {
   FloatBuffer keys, values;         ///< [slots, kv_heads × head_dim]
 };
 
-std::vector<float> read_vector(const Matrix& weight) {
-  return weight.empty() ? std::vector<float>{} : weight.read_all();
-}
-
 Layer read_layer(const LayerWeights& weights) {
   Layer layer;
-  layer.pre_attention_norm = read_vector(weights.pre_attention_norm);
-  layer.post_attention_norm = read_vector(weights.post_attention_norm);
-  layer.pre_mlp_norm = read_vector(weights.pre_mlp_norm);
-  layer.post_mlp_norm = read_vector(weights.post_mlp_norm);
-  layer.q_norm = read_vector(weights.q_norm);
-  layer.k_norm = read_vector(weights.k_norm);
+  layer.pre_attention_norm = weights.pre_attention_norm.read_all();
+  layer.post_attention_norm = weights.post_attention_norm.read_all();
+  layer.pre_mlp_norm = weights.pre_mlp_norm.read_all();
+  layer.post_mlp_norm = weights.post_mlp_norm.read_all();
+  layer.q_norm = weights.q_norm.read_all();
+  layer.k_norm = weights.k_norm.read_all();
   layer.q = reference::read_linear(weights.q, weights.q_bias);
   layer.k = reference::read_linear(weights.k, weights.k_bias);
   layer.v = reference::read_linear(weights.v, weights.v_bias);
@@ -53,7 +49,7 @@ Layer read_layer(const LayerWeights& weights) {
                  reference::read_linear(weights.down, weights.down_bias)};
   if (!weights.router.empty()) layer.router = reference::read_linear(weights.router);
   if (!weights.shared_gate.empty()) layer.shared_gate = reference::read_linear(weights.shared_gate);
-  layer.router_bias = read_vector(weights.router_bias);
+  layer.router_bias = weights.router_bias.read_all();
   for (const ExpertWeights& expert : weights.experts)
     layer.experts.push_back({reference::read_linear(expert.gate), reference::read_linear(expert.up),
                              reference::read_linear(expert.down)});

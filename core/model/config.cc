@@ -46,7 +46,7 @@ void check_experts(const ModelConfig& config, const std::string& source) {
   const Experts& experts = config.experts;
   const bool some =
       std::ranges::any_of(config.layers, [](const LayerConfig& layer) { return layer.experts; });
-  if (some && experts.count == 0) fail("{}: a layer has experts, but there are none", source);
+  if (some && experts.count == 0) fail("{}: the number of experts is 0, but a layer has experts", source);
   if (!some && experts.count > 0)
     refuse("{}: there are {} experts, but no layer has them", source, experts.count);
   if (!some) return;

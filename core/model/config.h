@@ -51,7 +51,7 @@ enum class RouterScores : uint8_t {
 /// A mixture of experts: MLPs of which each token goes through a few, with weights.
 struct Experts {
   int32_t count = 0;         ///< 0: the model has none
-  int32_t per_token = 0;     ///< those with the highest scores; of equal ones the first
+  int32_t per_token = 0;     ///< experts of a token: the highest scores, and of equal ones the first expert
   int32_t ffn = 0;           ///< width inside one of them
   int32_t shared_ffn = 0;    ///< width inside an MLP that every token goes through besides; 0: none
   bool shared_gate = false;  ///< what that gives is weighed by sigmoid(its gate · x)

@@ -202,6 +202,7 @@ void Matrix::read_e4m3(int64_t first, int64_t count, uint8_t* out, float* scales
 }
 
 std::vector<float> Matrix::read_all() const {
+  if (empty()) return {};
   std::vector<float> values(static_cast<size_t>(rows * cols));
   read(0, rows, values.data());
   return values;

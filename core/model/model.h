@@ -54,6 +54,7 @@ struct Matrix {
   int64_t row_bytes() const { return cols / block_values(dtype) * block_bytes(dtype); }
   /// Rows [first, first + count) as fp32, row-major.
   void read(int64_t first, int64_t count, float* out) const;
+  /// All rows; none of an empty matrix.
   std::vector<float> read_all() const;
   /// The same rows as the bits of bf16.
   void read_bf16(int64_t first, int64_t count, uint16_t* out) const;

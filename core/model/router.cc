@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
-#include <vector>
+#include <utility>
 
 namespace sheaf {
 namespace {
@@ -30,16 +29,20 @@ void route(const Experts& experts, std::span<float> logits, std::span<const floa
     const auto i = static_cast<size_t>(expert);
     return logits[i] + (bias.empty() ? 0 : bias[i]);
   };
-  std::vector<int32_t> order(logits.size());
-  std::iota(order.begin(), order.end(), 0);
-  if (finite)
-    std::ranges::partial_sort(order, order.begin() + std::ssize(chosen), [&](int32_t a, int32_t b) {
-      return rank(a) > rank(b) || (rank(a) == rank(b) && a < b);
-    });
+  size_t filled = 0;
+  for (int32_t expert = 0; std::cmp_less(expert, logits.size()); ++expert) {
+    size_t at = filled;
+    while (at > 0 && rank(chosen[at - 1].expert) < rank(expert)) --at;
+    if (at == chosen.size()) continue;
+    filled = std::min(filled + 1, chosen.size());
+    std::shift_right(chosen.begin() + static_cast<ptrdiff_t>(at),
+                     chosen.begin() + static_cast<ptrdiff_t>(filled), 1);
+    chosen[at].expert = expert;
+  }
   float sum = 0;
-  for (size_t i = 0; i < chosen.size(); ++i) {
-    const float score = logits[static_cast<size_t>(order[i])];
-    chosen[i] = {order[i], finite ? score : std::numeric_limits<float>::quiet_NaN()};
+  for (Choice& choice : chosen) {
+    const float score = logits[static_cast<size_t>(choice.expert)];
+    choice.weight = finite ? score : std::numeric_limits<float>::quiet_NaN();
     sum += score;
   }
   for (Choice& choice : chosen) {

@@ -21,7 +21,7 @@ struct Alike {
   int32_t window = 0;             ///< of layers; 0: they see all keys
   int32_t period = 0;             ///< one of so many layers has no window; 0: all have one
   bool scales_embedding = false;  ///< by sqrt(hidden)
-  double rope_factor = 1;         ///< that positions are divided by
+  double rope_factor = 1;         ///< divisor of positions (linear rope scaling)
   double local_base = 0;          ///< base of the angles of layers with a window; 0: as of the others
 };
 constexpr Alike kLlama{"llama"}, kMistral{"mistral"}, kPhi3{"phi3"};

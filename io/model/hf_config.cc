@@ -362,6 +362,7 @@ void read_hf_experts(const HfFields& file, ModelConfig& config,
   experts.count = count(file, key == count_keys.end() ? *count_keys.begin() : *key);
   experts.per_token = count(file, "num_experts_per_tok");
   experts.ffn = count(file, "moe_intermediate_size", config.ffn);
+  experts.normalized = file.boolean("norm_topk_prob", false);
   const int64_t step = count(file, "decoder_sparse_step", 1),
                 dense = file.integer("first_k_dense_replace", 0);
   for (size_t i = 0; i < config.layers.size(); ++i)

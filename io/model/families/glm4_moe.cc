@@ -22,7 +22,7 @@ constinit const Family kGlm4MoeFamily{
           Experts& experts = config.experts;
           experts.scores = RouterScores::sigmoid;
           experts.choice_bias = true;
-          experts.normalized = file.boolean("norm_topk_prob", true);
+          if (!file.has("norm_topk_prob")) experts.normalized = true;
           experts.factor = factor(file, "routed_scaling_factor", 1);
           experts.shared_ffn = count(file, "n_shared_experts", 1) * experts.ffn;
         },

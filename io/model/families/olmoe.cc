@@ -1,4 +1,5 @@
 // OLMoE: experts in every layer, and norms on the whole projection of queries and keys.
+#include "io/model/families/experts.h"
 #include "io/model/families/families.h"
 
 namespace sheaf {
@@ -14,13 +15,8 @@ constinit const Family kOlmoeFamily{
         [](const HfFields& file, ModelConfig& config) {
           read_plain_hf(file, config);
           read_hf_experts(file, config, {"num_experts", "num_local_experts"});
-          config.experts.normalized = file.boolean("norm_topk_prob", false);
         },
-    .read_gguf =
-        [](const GgufFields& file, ModelConfig& config) {
-          read_plain_gguf(file, config);
-          read_gguf_experts(file, config, false);
-        },
+    .read_gguf = read_expert_gguf<false>,
 };
 
 }  // namespace sheaf

@@ -1,4 +1,5 @@
 // Qwen2-MoE and Qwen1.5-MoE: Qwen2 with experts, and an MLP that all tokens share, behind a gate.
+#include "io/model/families/experts.h"
 #include "io/model/families/families.h"
 #include "io/model/families/qwen.h"
 
@@ -16,15 +17,10 @@ constinit const Family kQwen2MoeFamily{
           if (!file.boolean("qkv_bias", true)) config.biases = {};
           read_qwen_hf(file, config);
           read_hf_experts(file, config, {"num_experts", "num_local_experts"});
-          config.experts.normalized = file.boolean("norm_topk_prob", false);
           config.experts.shared_ffn = count(file, "shared_expert_intermediate_size");
           config.experts.shared_gate = true;
         },
-    .read_gguf =
-        [](const GgufFields& file, ModelConfig& config) {
-          read_plain_gguf(file, config);
-          read_gguf_experts(file, config, false);
-        },
+    .read_gguf = read_expert_gguf<false>,
 };
 
 }  // namespace sheaf

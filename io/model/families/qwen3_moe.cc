@@ -1,4 +1,5 @@
 // Qwen3-MoE (30B-A3B, 235B-A22B): Qwen3 with experts.
+#include "io/model/families/experts.h"
 #include "io/model/families/families.h"
 #include "io/model/families/qwen.h"
 
@@ -16,13 +17,8 @@ constinit const Family kQwen3MoeFamily{
         [](const HfFields& file, ModelConfig& config) {
           read_qwen_hf(file, config);
           read_hf_experts(file, config, {"num_experts", "num_local_experts"});
-          config.experts.normalized = file.boolean("norm_topk_prob", false);
         },
-    .read_gguf =
-        [](const GgufFields& file, ModelConfig& config) {
-          read_plain_gguf(file, config);
-          read_gguf_experts(file, config, true);
-        },
+    .read_gguf = read_expert_gguf<true>,
 };
 
 }  // namespace sheaf
