@@ -5,13 +5,15 @@ import shutil
 from pathlib import Path
 
 import torch
-from peft import LoraConfig, get_peft_model, get_peft_model_state_dict
+from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
 from peft.tuners.tuners_utils import BaseTunerLayer
-from safetensors.torch import save, save_file
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save, save_file
 from transformers import AutoModelForCausalLM
 from transformers.utils import logging
 
 from finite import first_not_finite, refuse_to_write
+from options import adapter_files
 from trouble import Trouble
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
@@ -53,6 +55,31 @@ def add_lora(model, path, rank, alpha, dropout):
                      if isinstance(module, torch.nn.Linear) and module is not head})
     model = get_peft_model(model, LoraConfig(task_type="CAUSAL_LM", r=rank, lora_alpha=alpha, lora_dropout=dropout,
                                              target_modules=layers, bias="none"))
+    model.peft_config["default"].base_model_name_or_path = path
+    return model
+
+
+def open_adapter(model, path, folder, dropout):
+    """The LoRA adapter of this folder, to be trained further; the rest is frozen."""
+    files = adapter_files(folder)
+    try:
+        config = LoraConfig.from_pretrained(folder)
+        config.lora_dropout, config.inference_mode = dropout, False
+        weights = load_file(files[1])
+        name = first_not_finite(weights.items())
+        if name:
+            raise Trouble(f"{files[1]}: the tensor {name} has numbers that are not finite; get or train the adapter again")
+        if config.peft_type != "LORA" or config.bias != "none" or config.modules_to_save:
+            raise Trouble(f"{files[0]}: only LoRA adapters without biases and whole modules can be trained further")
+        model = get_peft_model(model, config)
+        shapes = {name: weight.shape for name, weight in get_peft_model_state_dict(model, save_embedding_layers=False).items()}
+        other = sorted(name for name in shapes.keys() | weights.keys()
+                       if name not in weights or weights[name].shape != shapes.get(name))
+        if other:
+            raise Trouble(f"{folder}: the adapter is for another model than {path}: {other[0]} does not fit")
+        set_peft_model_state_dict(model, {name: weight.float() for name, weight in weights.items()})
+    except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
+        raise Trouble(f"{folder}: not a LoRA adapter for {path}: {error}") from None
     model.peft_config["default"].base_model_name_or_path = path
     return model
 

@@ -429,7 +429,7 @@ class OfferVariant:
         self.texts = [guard_commas(offer.text, offer.joined.values()) for offer in self.offers]
         names = {attribute["name"].lower() for attribute in self.attributes}
         chosen = []
-        for fits, counts in ((lambda extra: extra.said, [0, 1, 1, 2, 3]), (lambda extra: extra.date, [0, 0, 0, 1]),
+        for fits, counts in ((lambda extra: extra.said, [0, 1, 1, 2, 3, 4]), (lambda extra: extra.date, [0, 0, 0, 1]),
                              (lambda extra: not extra.said and not extra.date, [0, 0, 0, 1, 1, 2])):
             chosen += pick.sample(list(filter(fits, self.language.extras)), pick.choice(counts))
         for extra in pick.sample(chosen, len(chosen)):

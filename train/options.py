@@ -3,6 +3,8 @@ import argparse
 import hashlib
 from pathlib import Path
 
+from trouble import Trouble
+
 ABOUT = """Train a LoRA adapter, or all weights, on the prompts that `sheaf train-data` wrote, with the attention and
 the positions that decoding uses. Rerun the same command to resume after an interruption."""
 AFTER = """FOLDER gets:
@@ -57,8 +59,9 @@ def parser():
     add("--out", required=True, metavar="FOLDER", help="where adapter, log and checkpoint go")
     add("--model", metavar="PATH", help="a folder in Hugging Face format or a GGUF file (default: the data's)")
     add("--full", action="store_true", help="train all weights instead of an adapter")
-    add("--lora-rank", type=positive, default=16, metavar="N", help="rank of the adapter (default: 16)")
-    add("--alpha", type=above_zero, metavar="X", help="scale of the adapter (default: twice the rank)")
+    add("--adapter", metavar="FOLDER", help="begin with this adapter of the model instead of a new one; it keeps its rank and alpha")
+    add("--lora-rank", type=positive, metavar="N", help="rank of a new adapter (default: 16)")
+    add("--alpha", type=above_zero, metavar="X", help="scale of a new adapter (default: twice the rank)")
     add("--strength", type=part, default=1.0, metavar="X",
         help="how much of what was learned the saved adapter applies, up to 1: a little less forgets less of the base "
         "model (default: 1)")
@@ -109,8 +112,11 @@ def parse(arguments=None):
     options = command.parse_args(arguments)
     if options.full and options.strength != 1:
         command.error("--strength is for adapters; leave it out with --full")
-    if options.alpha is None:
-        options.alpha = 2.0 * options.lora_rank
+    if options.adapter and (options.full or options.lora_rank or options.alpha):
+        command.error("--adapter begins with the rank and alpha of that adapter; leave out --full, --lora-rank and --alpha")
+    if not options.adapter:
+        options.lora_rank = options.lora_rank or 16
+        options.alpha = options.alpha or 2.0 * options.lora_rank
     if options.learning_rate is None:
         options.learning_rate = 5e-5 if options.full else 2e-4
     if options.epochs is None and options.steps is None:
@@ -131,7 +137,17 @@ def settings(options):
             del kept[name]  # it decides nothing
         elif name == "held_out":
             kept[name] = digests(options.held_out)
+    if options.adapter:
+        kept["adapter"] = digests(adapter_files(options.adapter))
     return kept | {"data": digests(options.data)}
+
+
+def adapter_files(folder):
+    files = [Path(folder) / name for name in ("adapter_config.json", "adapter_model.safetensors")]
+    for file in files:
+        if not file.is_file():
+            raise Trouble(f"{file}: no such file; --adapter wants the folder of a PEFT adapter")
+    return files
 
 
 def digests(paths):

@@ -114,7 +114,9 @@ class Training:
             raise Trouble(f"{options.model}: the data have token ids of {size} and more, which this model does not "
                           "know; train the model that the data were written for")
         torch.manual_seed(options.seed)
-        if not options.full:
+        if options.adapter:
+            model = models.open_adapter(model, options.model, options.adapter, options.dropout)
+        elif not options.full:
             model = models.add_lora(model, options.model, options.lora_rank, options.alpha, options.dropout)
         self.model = model.to(self.device)
         make_faster(self.model)

@@ -1,4 +1,7 @@
 """Whole trainings of a tiny model on the CPU: it learns, it resumes, and it refuses what it should."""
+import contextlib
+import io
+import json
 import signal
 import tempfile
 import unittest
@@ -15,7 +18,8 @@ from batch import make_rows
 from data import read_prompts
 from loss import Loss
 from model import open_model
-from safetensors.torch import load_file
+from options import parse
+from safetensors.torch import load_file, save_file
 
 KEY = 18  # the token after which copying_prompt wants the document's word
 
@@ -104,6 +108,42 @@ class TrainingTest(unittest.TestCase):
         made.write(self.data, [made.copying_prompt(made.random_source(3))], self.model)
         self.assertIn("training data are not those", self.train("out", *self.LORA, code=2))
         self.train("out", *self.LORA, "--restart")
+
+    def test_begins_with_an_adapter(self):
+        """It keeps its rank and alpha, learns further, and the training resumes with no other one."""
+        self.train("first", *self.LORA, "--alpha", 6, "--steps", 5)
+        first = self.folder / "first/adapter"
+        run = ["--adapter", first, *self.LORA[2:], "--dropout", 0]
+        self.train("same", *run, "--steps", 1, "--learning-rate", 1e-12)
+        before, same = (load_file(self.folder / name / "adapter/adapter_model.safetensors") for name in ("first", "same"))
+        self.assertEqual(before.keys(), same.keys())
+        self.assertTrue(all(torch.allclose(before[key], same[key], atol=1e-10) for key in before))
+        config = json.loads((self.folder / "same/adapter/adapter_config.json").read_text())
+        self.assertEqual((config["r"], config["lora_alpha"]), (4, 6))
+        self.train("further", *run, "--steps", 10)
+        self.train("new", *self.LORA, "--dropout", 0, "--alpha", 6, "--steps", 10)
+        self.assertLess(self.log("further")[0]["loss"], self.log("new")[0]["loss"])
+        self.assertIn("--adapter was", self.train("further", "--adapter", self.folder / "same/adapter", *run[2:], "--steps",
+                                                  10, code=2))
+
+    def test_refuses_adapters_that_do_not_fit(self):
+        run = ["--steps", 1, "--tokens-per-batch", 256]
+        self.assertIn("adapter_config.json: no such file", self.train("out", *run, "--adapter", self.folder, code=2))
+        with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as text:
+            parse(["data", "--out", "out", "--adapter", "folder", "--lora-rank", "8"])
+        self.assertIn("leave out --full, --lora-rank and --alpha", text.getvalue())
+        self.train("narrow", *run, "--lora-rank", 4)
+        config, weights = (self.folder / "narrow/adapter" / name for name in ("adapter_config.json", "adapter_model.safetensors"))
+        saved = load_file(weights)
+        for broken, words in ((dict(list(saved.items())[1:]), "does not fit"),
+                              ({key: value[:, :-1] for key, value in saved.items()}, "does not fit"),
+                              ({key: value / 0 for key, value in saved.items()}, "not finite")):
+            save_file({key: value.contiguous() for key, value in broken.items()}, weights)
+            self.assertIn(words, self.train("out", *run, "--adapter", config.parent, code=2))
+        weights.write_bytes(b"no tensors")
+        self.assertIn("not a LoRA adapter", self.train("out", *run, "--adapter", config.parent, code=2))
+        config.write_text("{")
+        self.assertIn("not a LoRA adapter", self.train("out", *run, "--adapter", config.parent, code=2))
 
     def test_blocks_need_a_gpu(self):
         self.assertIn("they work only on a GPU", self.train("out", *self.LORA, "--attention", "blocks", code=2))
