@@ -1,8 +1,32 @@
 # The CUDA room: built where nvcc is found, or must be found when SHEAF_CUDA is ON. Includes go one way: base includes none
 # of the others, attention and ops include base, gemm and weights include base and ops, and the files beside this one
 # include all of them.
+
+# Sets `out` to the folder of CUTLASS's headers, or to nothing: what it computes has a stand-in of our own.
+function(find_cutlass out)
+  set(${out} "" PARENT_SCOPE)
+  # It is for Hopper alone.
+  if(SHEAF_CUTLASS STREQUAL "OFF" OR NOT "90a" IN_LIST CMAKE_CUDA_ARCHITECTURES)
+    return()
+  endif()
+  set(folder "${SHEAF_CUTLASS}")
+  if(folder STREQUAL "AUTO")
+    set(folder "${CMAKE_SOURCE_DIR}/build/deps/nvidia-cutlass/cutlass_library/source")
+  endif()
+  if(EXISTS "${folder}/include/cutlass/cutlass.h")
+    message(STATUS "CUTLASS: ${folder}")
+    set(${out} "${folder}/include" PARENT_SCOPE)
+  elseif(SHEAF_CUTLASS STREQUAL "AUTO")
+    message(STATUS "CUTLASS: not there, so experts are slower on a Hopper GPU; tools/setup fetches it")
+  else()
+    message(FATAL_ERROR "SHEAF_CUTLASS: ${folder}/include/cutlass/cutlass.h is not there; give CUTLASS's folder, AUTO or OFF")
+  endif()
+endfunction()
+
 function(add_cuda_room)
   file(GLOB_RECURSE kernels CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/cuda/*.cu")
+  set(of_cutlass "${CMAKE_SOURCE_DIR}/cuda/gemm/grouped_cutlass.cu")
+  list(REMOVE_ITEM kernels "${of_cutlass}")
   add_library(sheaf_kernels STATIC ${kernels})
   # Kernels keep to C++17: CMake 3.25 does not know that nvcc 13 speaks C++20.
   set_target_properties(sheaf_kernels PROPERTIES CUDA_STANDARD 17)
@@ -12,6 +36,16 @@ function(add_cuda_room)
   set_source_files_properties(cuda/base/devices.cu PROPERTIES COMPILE_DEFINITIONS "SHEAF_CUDA_ARCH_TEXT=\"${names}\"")
 
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/cuda/*.cc")
+  find_cutlass(cutlass)
+  if(cutlass)
+    add_library(sheaf_cutlass STATIC "${of_cutlass}")
+    set_target_properties(sheaf_cutlass PROPERTIES CUDA_STANDARD 17 CUDA_ARCHITECTURES 90a)
+    target_include_directories(sheaf_cutlass PRIVATE "${CMAKE_SOURCE_DIR}")
+    target_include_directories(sheaf_cutlass SYSTEM PRIVATE "${cutlass}")
+    target_compile_options(sheaf_cutlass PRIVATE --expt-relaxed-constexpr)
+    target_link_libraries(sheaf_kernels PUBLIC sheaf_cutlass)
+    list(REMOVE_ITEM sources "${CMAKE_SOURCE_DIR}/cuda/gemm/without_cutlass.cc")
+  endif()
   add_library(sheaf_cuda STATIC ${sources})
   set_source_files_properties(cuda/base/blas.cc PROPERTIES COMPILE_DEFINITIONS
                               "SHEAF_CUDA_LIBRARIES=\"${CUDAToolkit_LIBRARY_DIR}\"")

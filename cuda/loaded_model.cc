@@ -41,6 +41,25 @@ std::vector<int32_t> windows_of(const ModelConfig& config) {
   return windows;
 }
 
+void check_experts(const ModelConfig& config, const CudaOptions& options) {
+  const Experts& experts = config.experts;
+  if (experts.count == 0) return;
+  if (options.fp8) refuse("model.dtype: fp8 does not work with mixtures of experts on a GPU yet; use bf16");
+  if (options.weights == WeightStorage::packed)
+    refuse(
+        "model.weights: packed does not work with mixtures of experts on a GPU yet; set model.weights: "
+        "expanded");
+  if (experts.count > kMostExperts || experts.per_token > kMostChoices)
+    refuse(
+        "{} experts, {} for each token, are more than the CUDA engine supports ({} and {}); set "
+        "engine.device: cpu",
+        experts.count, experts.per_token, kMostExperts, kMostChoices);
+  for (const int32_t size : {config.hidden, experts.ffn})
+    if (size % 8 != 0)
+      refuse("experts of {} x {} need sizes that are multiples of 8; set engine.device: cpu", experts.ffn,
+             config.hidden);
+}
+
 }  // namespace
 
 LoadedModel::LoadedModel(ModelConfig the_config, DeviceWeights the_weights, bool in_fp8,
@@ -84,6 +103,7 @@ Fp8Weight LoadedModel::fp8_weight(const DeviceMatrix& matrix) const {
 void check_model(const ModelConfig& config, const CudaOptions& options) {
   if (const std::string field = uncomputed_field(config); !field.empty())
     refuse("the CUDA engine does not compute this model yet ({}); use --device cpu", field);
+  check_experts(config, options);
   if (const size_t windows = windows_of(config).size(); windows > kMostWindows)
     refuse("{} different sliding windows are more than the CUDA engine supports ({}); set engine.device: cpu",
            windows, kMostWindows);
@@ -95,7 +115,9 @@ void check_model(const ModelConfig& config, const CudaOptions& options) {
   if (group > most)
     cannot(fmt::format("{} query heads per key/value head are more than the CUDA engine supports{} ({})",
                        group, options.reproducible ? " with engine.reproducible" : "", most));
-  if (config.ffn % 8 != 0) cannot(fmt::format("an MLP of width {} is not a multiple of 8", config.ffn));
+  for (const LayerConfig& layer : config.layers)
+    if (const int32_t width = config.mlp_width(layer); width % 8 != 0)
+      cannot(fmt::format("an MLP of width {} is not a multiple of 8", width));
   if (config.hidden > kMostHidden)
     cannot(fmt::format("a hidden size of {} is more than the CUDA engine supports ({})", config.hidden,
                        kMostHidden));
@@ -124,7 +146,7 @@ namespace sheaf {
 std::string uncomputed_field(const ModelConfig& config) {
   if (config.biases.o || config.biases.gate || config.biases.up || config.biases.down || config.biases.output)
     return "biases: on projections other than q, k and v";
-  if (config.experts.count > 0) return fmt::format("experts: {}", config.experts.count);
+  if (!kExpertsOnGpu && config.experts.count > 0) return fmt::format("experts: {}", config.experts.count);
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "cuda/base/floats.h"
 #include "cuda/base/heads.h"
 #include "cuda/cuda_backend.h"
+#include "cuda/expert_room.h"
 #include "cuda/gemm/products.h"
 #include "cuda/ops/ops.h"
 #include "cuda/weights/device_weights.h"
@@ -32,16 +33,17 @@ struct Fp8Memory {
 
 /// Device memory that every step uses anew.
 struct Activations {
-  DeviceMemory<float> x;             ///< [rows, hidden], the residual stream
-  DeviceMemory<float> rope;          ///< [rotary tables, rows, rotary_dim], cosines then sines
-  DeviceMemory<float> y;             ///< [rows, hidden], where adds_apart()
-  DeviceMemory<bf16> normed;         ///< [rows, hidden]
-  DeviceMemory<bf16> qkv;            ///< scratch of [rows, (heads + 2 kv_heads) × head_dim]
-  DeviceMemory<f16> q;               ///< [rows, heads, padded_dim]
-  DeviceMemory<e4m3> q8;             ///< queries in E4M3; empty unless keys are FP8
-  DeviceMemory<bf16> mixed;          ///< [rows, heads × head_dim]
-  DeviceMemory<bf16> gate_up;        ///< scratch of [rows, 2 ffn]
-  DeviceMemory<bf16> mlp;            ///< [rows, ffn]
+  DeviceMemory<float> x;       ///< [rows, hidden], the residual stream
+  DeviceMemory<float> rope;    ///< [rotary tables, rows, rotary_dim], cosines then sines
+  DeviceMemory<float> y;       ///< [rows, hidden], where keeps_blocks()
+  DeviceMemory<bf16> normed;   ///< [rows, hidden]
+  DeviceMemory<bf16> qkv;      ///< scratch of [rows, (heads + 2 kv_heads) × head_dim]
+  DeviceMemory<f16> q;         ///< [rows, heads, padded_dim]
+  DeviceMemory<e4m3> q8;       ///< queries in E4M3; empty unless keys are FP8
+  DeviceMemory<bf16> mixed;    ///< [rows, heads × head_dim]
+  DeviceMemory<bf16> gate_up;  ///< scratch of [rows, 2 widest_mlp]
+  DeviceMemory<bf16> mlp;      ///< [rows, widest_mlp]
+  ExpertRoom experts;
   Fp8Memory normed8, mixed8, mlp8;   ///< inputs of products in FP8; empty unless products are FP8
   DeviceMemory<float> partial_out;   ///< [partial rows, heads, padded_dim]
   DeviceMemory<float> partial_lse;   ///< [partial rows, heads]
@@ -67,12 +69,12 @@ struct Activations {
     size.partial_rows = std::max(size.partial_rows, ceil(wanted.partial_rows));
     size.picks = std::max(size.picks, ceil(wanted.picks));
     size.picks_at_once = std::max(size.picks_at_once, ceil(wanted.picks_at_once));
-    const int64_t heads = config.heads, q_size = heads * config.head_dim;
+    const int64_t heads = config.heads, q_size = heads * config.head_dim, ffn = widest_mlp(config);
     x.grow(size.rows * config.hidden);
     rope.grow(size.rows * config.rotary_dim * rotary_tables(config));
     // Picked rows pass through it too, and a row may be picked twice.
     normed.grow(std::max(fp8 ? 0 : size.rows, size.picks_at_once) * config.hidden);
-    if (adds_apart(config)) y.grow(size.rows * config.hidden);
+    if (keeps_blocks(config)) y.grow(size.rows * config.hidden);
     qkv.grow(scratch_tokens(size.rows) * (q_size + int64_t{2} * config.kv_heads * config.head_dim));
     q.grow(size.rows * heads * layout.padded_dim);
     if (attends_in_fp8) q8.grow(q.size());
@@ -80,11 +82,12 @@ struct Activations {
     if (fp8) {
       normed8.grow(size.rows, config.hidden);
       mixed8.grow(size.rows, q_size);
-      mlp8.grow(size.rows, config.ffn);
+      mlp8.grow(size.rows, ffn);
     } else {
-      gate_up.grow(scratch_tokens(size.rows) * (int64_t{2} * config.ffn));
-      mlp.grow(size.rows * config.ffn);
+      gate_up.grow(scratch_tokens(size.rows) * 2 * ffn);
+      mlp.grow(size.rows * ffn);
     }
+    experts.grow(size.rows, config);
     partial_out.grow(size.partial_rows * heads * layout.padded_dim);
     partial_lse.grow(size.partial_rows * heads);
     logits.grow(size.picks_at_once * config.vocab);

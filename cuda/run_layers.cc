@@ -127,7 +127,7 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
   step.clock.mark(Stage::norms);
 }
 
-/// Gate, up and down, and where blocks are added apart, the norms that follow.
+/// Gate, up and down, or experts, and where blocks are added apart, the norms that follow.
 template <class Numbers>
 void run_mlp(LoadedModel& model, Step& step, int32_t index) {
   const ModelConfig& config = model.config;
@@ -136,13 +136,17 @@ void run_mlp(LoadedModel& model, Step& step, int32_t index) {
   const Activations& room = model.room;
   const int32_t rows = step.rows(), hidden = config.hidden;
 
-  model.products.gated(Numbers::weight(model, layer.gate_up), Numbers::normed(room), rows, config.ffn, hidden,
-                       room.gate_up.data(), Numbers::mlp(room));
-  step.clock.mark(Stage::mlp_up);
   const bool apart = adds_apart(config);
-  model.products.multiply(Numbers::weight(model, layer.down), Numbers::mlp(room), rows, hidden, config.ffn,
-                          apart ? room.y.data() : room.x.data(), !apart);
-  step.clock.mark(Stage::mlp_down);
+  if (config.layers[static_cast<size_t>(index)].experts) {
+    run_experts(model, step, index);
+  } else {
+    model.products.gated(Numbers::weight(model, layer.gate_up), Numbers::normed(room), rows, config.ffn,
+                         hidden, room.gate_up.data(), Numbers::mlp(room));
+    step.clock.mark(Stage::mlp_up);
+    model.products.multiply(Numbers::weight(model, layer.down), Numbers::mlp(room), rows, hidden, config.ffn,
+                            apart ? room.y.data() : room.x.data(), !apart);
+    step.clock.mark(Stage::mlp_down);
+  }
   if (!apart) return;
   const size_t next = static_cast<size_t>(index) + 1;
   add_block<Numbers>(model, layer.post_mlp_norm,

@@ -120,6 +120,10 @@ struct LoadedModel;
 /// The rows before the first layer: their angles, and their tokens' embeddings in the residual stream.
 void start_rows(LoadedModel& model, const Step& step);
 
+/// The experts of layer `index` and the MLP beside them: what they give is added to the residual stream, or
+/// lies in the room's `y` where blocks are added apart. In bf16.
+void run_experts(LoadedModel& model, Step& step, int32_t index);
+
 /// The first `layers` layers.
 void run_layers(LoadedModel& model, Step& step, int32_t layers);
 

@@ -5,6 +5,18 @@
 #include "core/base/error.h"
 
 namespace sheaf {
+namespace {
+
+/// Bytes that the experts of a layer take for a token on the CUDA engine.
+int64_t cuda_expert_bytes(const ModelConfig& config) {
+  const Experts& experts = config.experts;
+  if (experts.count == 0) return 0;
+  // A choice: its expert, weight, place and source; gate and up, what they make, and what the expert gives.
+  const int64_t choice = 4 * int64_t{4} + 2 * (3 * int64_t{experts.ffn} + config.hidden);
+  return int64_t{4} * router_rows(experts) + experts.per_token * choice;
+}
+
+}  // namespace
 
 Footprint cpu_footprint(const ModelConfig& config, Precision precision) {
   const int64_t padded = round_up_to_panel(config.head_dim);
@@ -30,19 +42,33 @@ int64_t cpu_step_bytes(const ModelConfig& config, int64_t tokens) {
 
 int64_t cuda_step_bytes(const ModelConfig& config, int64_t tokens, int64_t picks, bool fp8_keys) {
   const int64_t q = int64_t{config.heads} * config.head_dim, kv = int64_t{config.kv_heads} * config.head_dim;
-  const int64_t floats = int64_t{config.hidden} * (adds_apart(config) ? 2 : 1) +
+  const int64_t floats = int64_t{config.hidden} * (keeps_blocks(config) ? 2 : 1) +
                          int64_t{rotary_tables(config)} * config.rotary_dim;
-  const int64_t queries = int64_t{config.heads} * padded_head_dim(config.head_dim);
-  const int64_t halves = config.hidden + queries + q + config.ffn, bytes = fp8_keys ? queries : 0;
-  const int64_t scratch = q + 2 * kv + int64_t{2} * config.ffn;
-  return tokens * (4 * floats + 2 * halves + bytes) + 2 * scratch_tokens(tokens) * scratch +
-         4 * picks * config.vocab;
+  const int64_t queries = int64_t{config.heads} * padded_head_dim(config.head_dim), mlp = widest_mlp(config);
+  const int64_t halves = config.hidden + queries + q + mlp, bytes = fp8_keys ? queries : 0;
+  const int64_t scratch = q + 2 * kv + 2 * mlp;
+  return tokens * (4 * floats + 2 * halves + bytes + cuda_expert_bytes(config)) +
+         2 * scratch_tokens(tokens) * scratch + 4 * picks * config.vocab;
 }
 
 bool adds_apart(const ModelConfig& config) {
   const Norms& norms = config.norms;
   return norms.post_attention || norms.post_mlp || !norms.pre_attention || !norms.pre_mlp ||
          config.residual_scale != 1;
+}
+
+bool keeps_blocks(const ModelConfig& config) {
+  return adds_apart(config) || config.experts.shared_ffn > 0;
+}
+
+int32_t widest_mlp(const ModelConfig& config) {
+  int32_t most = 0;
+  for (const LayerConfig& layer : config.layers) most = std::max(most, config.mlp_width(layer));
+  return most;
+}
+
+int32_t router_rows(const Experts& experts) {
+  return (experts.count + (experts.shared_gate ? 1 : 0) + 7) / 8 * 8;
 }
 
 int32_t rotary_tables(const ModelConfig& config) {

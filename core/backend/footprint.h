@@ -44,6 +44,17 @@ bool adds_apart(const ModelConfig& config);
 /// Rotary tables of a step on the CUDA engine: one more, of zeros, where some layers do not rotate.
 int32_t rotary_tables(const ModelConfig& config);
 
+/// Whether the CUDA engine needs room for what a block gives: to add it apart, or because experts are added
+/// to what the MLP beside them gave.
+bool keeps_blocks(const ModelConfig& config);
+
+/// Width of the widest MLP that all tokens of a layer go through; 0: no layer has one.
+int32_t widest_mlp(const ModelConfig& config);
+
+/// Rows of a router's matrix on the CUDA engine: one for each expert, one for the gate of the shared MLP, and
+/// zeros up to a multiple of 8.
+int32_t router_rows(const Experts& experts);
+
 /// What attention on a Hopper GPU multiplies where the cache is `stored`: keys in FP8 as they are, or
 /// expanded first (in order, with a rotated bias, and in very small or large heads).
 KvPrecision attended_precision(const ModelConfig& config, KvPrecision stored, bool reproducible);

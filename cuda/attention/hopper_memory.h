@@ -1,10 +1,8 @@
 #pragma once
-#include <climits>
-
 #include "core/backend/footprint.h"
 #include "cuda/attention/attention.h"
 
-/// The shared memory of a block of the Hopper kernel, and which of its keys a row sees.
+/// The shared memory of a block of the Hopper kernel.
 namespace sheaf::cuda {
 namespace {
 
@@ -12,6 +10,9 @@ namespace {
 constexpr int kPage = 16;
 static_assert(kPage == kPageSize, "pages of another size would leave this kernel unused");
 static_assert(kPage == kNarrowPage);
+
+/// What a multiprocessor has for blocks, each of which takes another 1,024 bytes.
+constexpr int kSharedMemory = 233472;
 
 /// How heads of D numbers of f16 or e4m3 lie in shared memory. A line is what the copy engine swizzles.
 template <class T, int D>
@@ -23,59 +24,45 @@ struct Lines {
   static constexpr int kChunks = kLine / 16;
 };
 
-/// T: numbers that are multiplied; D: dimensions of a head; kGroups: warpgroups that compute; kKeys: keys of
-/// a stage.
-template <class T, int D, int kGroups, int kKeys>
-struct Shared : Lines<T, D> {
-  using Lines<T, D>::kHalves;
-  using Lines<T, D>::kLine;
-  static constexpr int kStages = !Lines<T, D>::kNarrow ? 2 : kGroups == 1 ? 3 : 4;
-  alignas(1024) uint8_t q[2][kGroups][kHalves][64][kLine];
+/// What a block takes at a time. T: numbers that are multiplied; D: dimensions of a head; kGroups: warpgroups
+/// that compute, of 64 queries each.
+///
+/// In heads of 256, results take 128 registers of a thread, which leave room for the scores of 64 keys, not
+/// of 128; and queries and stages are so large that only one item's queries fit (f16: 64 kB of two warpgroups
+/// beside 2 stages of 64 kB; e4m3: 32 kB and 128 kB of folded sums beside 2 stages of 32 kB). Two small
+/// blocks of f16 fit on a multiprocessor with stages of 32 keys (32 kB of queries, 2 stages of 32 kB); of
+/// e4m3 it is one, for its folded sums.
+template <class T, int D, int kGroups>
+struct Sizes : Lines<T, D> {
+  static constexpr bool kWide = D > 128, kNarrow = Lines<T, D>::kNarrow;
+  static constexpr int kKeys = !kWide ? 64 * kGroups : kNarrow || kGroups == 2 ? 64 : 32;  ///< of a stage
+  static constexpr int kQueries =
+      kWide && !(kNarrow && kGroups == 1) ? 1 : 2;  ///< items whose queries it holds
+  static constexpr int kStages = !kNarrow || (kWide && kGroups == 2) ? 2 : kGroups == 1 && !kWide ? 3 : 4;
+};
+
+template <class T, int D, int kGroups>
+struct Shared : Sizes<T, D, kGroups> {
+  using Size = Sizes<T, D, kGroups>;
+  using Size::kHalves, Size::kKeys, Size::kLine, Size::kNarrow, Size::kQueries, Size::kStages;
+  alignas(1024) uint8_t q[kQueries][kGroups][kHalves][64][kLine];
   alignas(1024) uint8_t k[kStages][kHalves][kKeys][kLine];
-  alignas(1024) uint8_t v[kStages][kHalves][kKeys][kLine];  // e4m3: pages as NarrowKeys has them
-  float4 folded[Lines<T, D>::kNarrow ? kGroups * D / 8 : 1][Lines<T, D>::kNarrow ? 128 : 1];  // see fold()
-  uint64_t q_full[2], q_empty[2];
+  alignas(1024) uint8_t v[kStages][kHalves][kKeys][kLine];          // e4m3: pages as NarrowKeys has them
+  float4 folded[kNarrow ? kGroups * D / 8 : 1][kNarrow ? 128 : 1];  // see NarrowSoftmax
+  uint64_t q_full[kQueries], q_empty[kQueries];
   uint64_t k_full[kStages], k_empty[kStages], v_full[kStages], v_empty[kStages];
 };
 
-// What a row sees of the pages of its block is a policy: all that they let it see, or what lies in its window
-// too. It is asked at every stage, so that what a window needs costs nothing where there is none.
-
-/// No window.
-struct SeesAll {
-  __device__ void begin(const AttentionInputs&, const int (&)[2]) {}
-  __device__ int position(const AttentionInputs&, int) const { return 0; }
-  __device__ bool whole(int) const { return true; }
-  __device__ int hidden(int, int) const { return 0; }
-};
-
-/// A sliding window.
-struct SeesWindow {
-  int from[2];  ///< the first position that each of this thread's rows sees
-  int latest;   ///< the last of them in the warp
-
-  /// `rows`: of the step, -1: none.
-  __device__ void begin(const AttentionInputs& in, const int (&rows)[2]) {
-    latest = INT_MIN;
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      from[i] = rows[i] >= 0 ? in.row_positions[rows[i]] - in.window + 1 : INT_MIN / 2;
-      latest = max(latest, from[i]);
+/// Where a ring stands: which stage, and how often it went round.
+struct RingPlace {
+  int at = 0;
+  uint32_t round = 0;
+  template <int stages>
+  __device__ void step() {
+    if (++at == stages) {
+      at = 0;
+      round ^= 1;
     }
-    for (int offset = 16; offset > 0; offset /= 2)
-      latest = max(latest, __shfl_xor_sync(0xffffffffu, latest, offset));
-  }
-  /// Of the first key of a page of the plan.
-  __device__ int position(const AttentionInputs& in, int page) const {
-    return in.page_positions[page];
-  }
-  /// Whether all rows of the warp see a page that begins there.
-  __device__ bool whole(int position) const {
-    return position >= latest;
-  }
-  /// Keys of such a page that come before the window of row i.
-  __device__ int hidden(int i, int position) const {
-    return from[i] - position;
   }
 };
 

@@ -21,6 +21,11 @@ __device__ inline float fast_exp2(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+__device__ inline float fast_reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 
 /// What an fp16 can hold. NaN stays, as it does in pack_half(): fminf() and fmaxf() would make a number of
 /// it.
@@ -57,6 +62,23 @@ __device__ inline uint32_t pack_half(float low, float high) {
 #else
   return pack_weights(cut(low), cut(high));
 #endif
+}
+
+/// Eight values that lie on a multiple of 16 bytes.
+__device__ inline void eight_at(const bf16* at, float (&values)[8]) {
+  const uint4 bits = *reinterpret_cast<const uint4*>(at);
+  const auto* pairs = reinterpret_cast<const __nv_bfloat162*>(&bits);
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    const float2 pair = __bfloat1622float2(pairs[j]);
+    values[2 * j] = pair.x;
+    values[2 * j + 1] = pair.y;
+  }
+}
+__device__ inline void eight_at(const float* at, float (&values)[8]) {
+#pragma unroll
+  for (int j = 0; j < 2; ++j)
+    *reinterpret_cast<float4*>(values + 4 * j) = reinterpret_cast<const float4*>(at)[j];
 }
 
 // Copies from global to shared memory beside other work, and what matrix instructions read out of it: on

@@ -158,8 +158,8 @@ __device__ inline void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count));
 }
 
-// --- matrix products of a warpgroup: d [64, N] += a [64, 16] b [16, N], fp32 out; N = 64 and 128 (attention)
-// take fp16, N = 256 (the weights' products) takes bf16, and all take e4m3, [64, 32] and [32, N]
+// --- matrix products of a warpgroup: d [64, N] += a [64, 16] b [16, N], fp32 out, or of e4m3, [64, 32] and
+// [32, N]; attention takes fp16, the weights' products (N = 256, both in shared memory) take bf16
 
 /// A tile in shared memory whose rows are `line` bytes, 128 or 64, swizzled as the copy engine does: see
 /// swizzled(). `block_stride`: bytes to the next 64 columns, for tiles read across their rows.
@@ -198,10 +198,12 @@ __device__ inline void pin(float (&values)[count]) {
   for (int i = 0; i < count; ++i) asm volatile("" : "+f"(values[i])::"memory");
 }
 
-// The names of 32, 64 and 128 results in PTX, and the results.
-#define SHEAF_NAMES_32                                                                         \
-  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, " \
-  "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+// The names of 16, 32, 64 and 128 results in PTX, and the results.
+#define SHEAF_NAMES_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define SHEAF_NAMES_32 \
+  SHEAF_NAMES_16       \
+  ", "                 \
+  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define SHEAF_NAMES_64                                                                         \
   SHEAF_NAMES_32                                                                               \
   ", "                                                                                         \
@@ -230,6 +232,9 @@ __device__ inline void pin(float (&values)[count]) {
                : __VA_ARGS__, "l"(b), "r"(static_cast<int>(add)))
 
 /// a and b both in shared memory, both with the summed dimension along their rows.
+__device__ inline void multiply_tiles(float (&d)[16], uint64_t a, uint64_t b, bool add) {
+  SHEAF_MULTIPLY("m64n32k16.f32.f16.f16", ", 0, 0", 16, "%16, %17", "%18", "l"(a));
+}
 __device__ inline void multiply_tiles(float (&d)[32], uint64_t a, uint64_t b, bool add) {
   SHEAF_MULTIPLY("m64n64k16.f32.f16.f16", ", 0, 0", 32, "%32, %33", "%34", "l"(a));
 }
@@ -276,6 +281,7 @@ __device__ inline void multiply_registers_fp8(float (&d)[64], const uint32_t (&a
 #undef SHEAF_NAMES_128
 #undef SHEAF_NAMES_64
 #undef SHEAF_NAMES_32
+#undef SHEAF_NAMES_16
 
 // --- results on their way out
 

@@ -17,22 +17,6 @@ __global__ void embed_kernel(const bf16* table, const int32_t* tokens, int32_t h
   for (int i = threadIdx.x; i < hidden; i += blockDim.x) out[i] = __bfloat162float(in[i]);
 }
 
-__device__ void eight_at(const bf16* at, float (&values)[8]) {
-  const uint4 bits = *reinterpret_cast<const uint4*>(at);
-  const auto* pairs = reinterpret_cast<const __nv_bfloat162*>(&bits);
-#pragma unroll
-  for (int j = 0; j < 4; ++j) {
-    const float2 pair = __bfloat1622float2(pairs[j]);
-    values[2 * j] = pair.x;
-    values[2 * j + 1] = pair.y;
-  }
-}
-__device__ void eight_at(const float* at, float (&values)[8]) {
-#pragma unroll
-  for (int j = 0; j < 2; ++j)
-    *reinterpret_cast<float4*>(values + 4 * j) = reinterpret_cast<const float4*>(at)[j];
-}
-
 /// `gate_up` [rows, 2 ffn], `out` [rows, ffn]; `count` is rows × ffn.
 template <Activation activation, class In>
 __global__ void apply_gates_kernel(const In* gate_up, int64_t count, bf16* out) {

@@ -38,13 +38,6 @@ class DeviceSink final : public WeightSink {
   std::deque<Event> copied_;  ///< by buffer; one that was never recorded counts as done
 };
 
-PackedPart make_part(DType type, int64_t rows, int64_t cols, const RowPlace& place) {
-  const int64_t row_bytes = cols / block_values(type) * block_bytes(type);
-  PackedPart part{DeviceMemory<uint8_t>(rows * row_bytes), {}, {}, place};
-  part.rows = {type, part.memory.data(), rows, row_bytes, static_cast<int32_t>(cols)};
-  return part;
-}
-
 /// Numbers of the adapter of a matrix.
 int64_t adapter_values(const Matrix& matrix) {
   return matrix.adapter ? matrix.adapter->rank * (matrix.rows + matrix.cols) : 0;
@@ -57,17 +50,6 @@ void upload_adapter(const Matrix& matrix, PackedPart& part) {
   for (const float value : adapter.b) both.push_back(adapter.scale * value);
   part.adapter = upload_vector(both);
   part.rows.adapter = {part.adapter.data(), part.adapter.data() + adapter.a.size(), adapter.rank};
-}
-
-/// Finds the scales of packed weights that become e4m3.
-void find_scales(DeviceMatrix& matrix) {
-  if (matrix.packed.empty()) return;
-  int64_t rows = 0;
-  for (const PackedPart& part : matrix.packed) rows += part.rows.rows;
-  matrix.peaks.grow(rows);
-  matrix.scales.grow(rows);
-  for (const PackedPart& part : matrix.packed)
-    find_peaks(part.rows, part.place, matrix.peaks.data(), matrix.scales.data(), nullptr);
 }
 
 /// Whether matrices that lie in one are stored as their file has them. What is e4m3 there and here is as
@@ -156,6 +138,30 @@ class Upload {
     return device;
   }
 
+  DeviceExperts experts(const LayerWeights& layer, const Experts& described) {
+    DeviceExperts device;
+    if (layer.router.empty()) return device;
+    device.router.grow(router_rows(described) * layer.router.cols);
+    check(cudaMemset(device.router.data(), 0, static_cast<size_t>(device.router.size()) * sizeof(bf16)),
+          "clearing a router");
+    add(layer.router, Precision::bf16, device.router.data());
+    if (!layer.shared_gate.empty())
+      add(layer.shared_gate, Precision::bf16, device.router.data() + layer.router.rows * layer.router.cols);
+    device.router_bias = vector(layer.router_bias);
+    const int64_t each = int64_t{described.ffn} * layer.router.cols;
+    device.gate_up.grow(2 * each * described.count);
+    device.down.grow(each * described.count);
+    bf16 *gate_up = device.gate_up.data(), *down = device.down.data();
+    for (const ExpertWeights& expert : layer.experts) {
+      add(expert.gate, Precision::bf16, gate_up);
+      add(expert.up, Precision::bf16, gate_up + each);
+      add(expert.down, Precision::bf16, down);
+      gate_up += 2 * each;
+      down += each;
+    }
+    return device;
+  }
+
   void run() {
     const int threads = reading_threads();
     WeightRing ring{nullptr, threads + kBuffersOnTheirWay, ring_buffer_bytes(wholes_)};
@@ -201,15 +207,14 @@ class Upload {
   std::deque<Scales> scales_;
 };
 
-/// Puts the rows of gate and up side by side. `halves` is memory to work in.
+/// Puts the rows of gate and up, `rows` each, side by side. `halves` is memory to work in.
 template <class T>
-void interleave(const DeviceMemory<T>& both, int64_t cols, DeviceMemory<T>& halves) {
-  if (both.size() == 0) return;
-  halves.grow(both.size());
-  check(cudaMemcpyAsync(halves.data(), both.data(), static_cast<size_t>(both.size()) * sizeof(T),
+void interleave(T* both, int64_t rows, int64_t cols, DeviceMemory<T>& halves) {
+  halves.grow(2 * rows * cols);
+  check(cudaMemcpyAsync(halves.data(), both, static_cast<size_t>(2 * rows * cols) * sizeof(T),
                         cudaMemcpyDeviceToDevice, nullptr),
         "interleaving gate and up");
-  interleave_rows(halves.data(), both.size() / 2 / cols, cols, both.data(), nullptr);
+  interleave_rows(halves.data(), rows, cols, both, nullptr);
 }
 
 /// The products' kernels want gate and up of the same values side by side.
@@ -218,24 +223,45 @@ void interleave_gate_up(const Model& model, DeviceWeights& weights) {
   DeviceMemory<e4m3> narrow;
   DeviceMemory<float> scales;
   for (size_t i = 0; i < model.layers.size(); ++i) {
+    const LayerWeights& host = model.layers[i];
     const DeviceMatrix& both = weights.layers[i].gate_up;
-    const int64_t cols = model.layers[i].gate.cols;
-    interleave(both.wide, cols, wide);
-    interleave(both.narrow, cols, narrow);
-    interleave(both.scales, 1, scales);
+    if (both.wide.size() > 0) interleave(both.wide.data(), host.gate.rows, host.gate.cols, wide);
+    if (both.narrow.size() > 0) interleave(both.narrow.data(), host.gate.rows, host.gate.cols, narrow);
+    if (both.scales.size() > 0) interleave(both.scales.data(), host.gate.rows, 1, scales);
+    bf16* expert = weights.layers[i].experts.gate_up.data();
+    for (const ExpertWeights& one : host.experts) {
+      interleave(expert, one.gate.rows, one.gate.cols, wide);
+      expert += 2 * one.gate.rows * one.gate.cols;
+    }
   }
   check(cudaDeviceSynchronize(), "interleaving gate and up");
 }
 
-/// Radians per position, [rotary tables, pairs]; zeros for layers that do not rotate.
+}  // namespace
+
+PackedPart make_part(DType type, int64_t rows, int64_t cols, const RowPlace& place) {
+  const int64_t row_bytes = cols / block_values(type) * block_bytes(type);
+  PackedPart part{DeviceMemory<uint8_t>(rows * row_bytes), {}, {}, place};
+  part.rows = {type, part.memory.data(), rows, row_bytes, static_cast<int32_t>(cols)};
+  return part;
+}
+
+void find_scales(DeviceMatrix& matrix) {
+  if (matrix.packed.empty()) return;
+  int64_t rows = 0;
+  for (const PackedPart& part : matrix.packed) rows += part.rows.rows;
+  matrix.peaks.grow(rows);
+  matrix.scales.grow(rows);
+  for (const PackedPart& part : matrix.packed)
+    find_peaks(part.rows, part.place, matrix.peaks.data(), matrix.scales.data(), nullptr);
+}
+
 std::vector<float> frequencies(const ModelConfig& config) {
   std::vector<float> all;
   for (const RopeTable& rope : config.ropes) all.insert(all.end(), rope.freqs.begin(), rope.freqs.end());
   all.resize(static_cast<size_t>(rotary_tables(config)) * static_cast<size_t>(config.rotary_dim / 2), 0);
   return all;
 }
-
-}  // namespace
 
 DeviceMemory<float> upload_vector(const std::vector<float>& values) {
   DeviceMemory<float> device(static_cast<int64_t>(values.size()));
@@ -258,8 +284,10 @@ int64_t DeviceMatrix::values() const {
 
 int64_t DeviceWeights::bytes() const {
   int64_t total = (embedding.size() + output.size()) * int64_t{sizeof(bf16)} + packed_embedding.memory.size();
-  for (const DeviceLayer& layer : layers)
+  for (const DeviceLayer& layer : layers) {
+    total += layer.experts.bytes();
     for (const DeviceMatrix* matrix : layer.matrices()) total += matrix->bytes();
+  }
   return total;
 }
 
@@ -271,6 +299,7 @@ bool can_stay_packed(const Model& model) {
   for (const LayerWeights& layer : model.layers)
     for (const Matrix* matrix : layer.linears())
       if (!fits(*matrix)) return false;
+  if (model.config.experts.count > 0) return false;  // all experts of a layer lie in one matrix
   return fits(model.embedding) && !model.embedding.adapter;
 }
 
@@ -285,6 +314,8 @@ int64_t weight_bytes(const Model& model, WeightKind kind) {
       if (kind.packed) total += adapter_values(*matrix) * 4;
     }
     // Room for the rows of gate and up while they are interleaved, or for any matrix expanded.
+    if (!layer.experts.empty())
+      most = std::max(most, values(layer.experts.front().gate) + values(layer.experts.front().up));
     most = std::max({most, values(layer.gate) + values(layer.up),
                      kind.packed ? values(layer.q) + values(layer.k) + values(layer.v) : 0,
                      kind.packed ? std::max(values(layer.o), values(layer.down)) : 0});
@@ -314,8 +345,11 @@ DeviceWeights upload_weights(const Model& model, WeightKind kind) {
     device.qkv_bias = upload.joined_bias(layer);
     device.qkv = upload.matrix({&layer.q, &layer.k, &layer.v});
     device.o = upload.matrix({&layer.o});
-    device.gate_up = upload.matrix({&layer.gate, &layer.up}, true);
-    device.down = upload.matrix({&layer.down});
+    if (!layer.gate.empty()) {
+      device.gate_up = upload.matrix({&layer.gate, &layer.up}, true);
+      device.down = upload.matrix({&layer.down});
+    }
+    device.experts = upload.experts(layer, model.config.experts);
     weights.layers.push_back(std::move(device));
   }
   weights.final_norm = upload.vector(model.final_norm);
@@ -327,69 +361,6 @@ DeviceWeights upload_weights(const Model& model, WeightKind kind) {
     for (DeviceLayer& layer : weights.layers)
       for (DeviceMatrix* matrix : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}) find_scales(*matrix);
   check(cudaDeviceSynchronize(), "loading weights");
-  return weights;
-}
-
-DeviceWeights random_weights(const ModelConfig& config, WeightKind kind, uint64_t seed) {
-  auto values = [&](int64_t rows, int64_t cols) {
-    DeviceMemory<bf16> device(rows * cols);
-    fill_random(device.data(), rows * cols, 1.0f / std::sqrt(static_cast<float>(cols)), seed++, nullptr);
-    return device;
-  };
-  auto part = [&](int64_t rows, int64_t cols, const RowPlace& place) {
-    if (cols % block_values(DType::q4_k) != 0) refuse("{} columns are not whole blocks of Q4_K", cols);
-    PackedPart made = make_part(DType::q4_k, rows, cols, place);
-    fill_random_q4_k(made.memory.data(), made.memory.size() / block_bytes(DType::q4_k),
-                     1.0f / std::sqrt(static_cast<float>(cols)), seed++ * 0x9e3779b9u, nullptr);
-    return made;
-  };
-  auto matrix = [&](int64_t rows, int64_t cols) {
-    DeviceMatrix device;
-    if (kind.packed) {
-      device.packed.push_back(part(rows, cols, {}));
-      if (kind.fp8) find_scales(device);
-      return device;
-    }
-    device.wide = values(rows, cols);
-    if (!kind.fp8) return device;
-    device.narrow.grow(rows * cols);
-    device.scales.grow(rows);
-    round_weights(device.wide.data(), rows, cols, device.narrow.data(), device.scales.data(), nullptr);
-    check(cudaDeviceSynchronize(), "rounding random weights");
-    device.wide = {};
-    return device;
-  };
-  auto ones = [](int64_t count) {
-    return upload_vector(std::vector<float>(static_cast<size_t>(count), 1.0f));
-  };
-  const int64_t q_size = int64_t{config.heads} * config.head_dim,
-                kv_size = int64_t{config.kv_heads} * config.head_dim;
-  DeviceWeights weights;
-  if (kind.packed && !config.tied_output)
-    weights.packed_embedding = part(config.vocab, config.hidden, {});
-  else
-    weights.embedding = values(config.vocab, config.hidden);
-  for (int32_t i = 0; i < config.layer_count(); ++i) {
-    DeviceLayer layer;
-    if (config.norms.pre_attention) layer.pre_attention_norm = ones(config.hidden);
-    if (config.norms.post_attention) layer.post_attention_norm = ones(config.hidden);
-    if (config.norms.pre_mlp) layer.pre_mlp_norm = ones(config.hidden);
-    if (config.norms.post_mlp) layer.post_mlp_norm = ones(config.hidden);
-    if (config.qk_norm != QkNorm::none) {
-      layer.q_norm = ones(config.qk_norm == QkNorm::per_head ? config.head_dim : q_size);
-      layer.k_norm = ones(config.qk_norm == QkNorm::per_head ? config.head_dim : kv_size);
-    }
-    if (config.biases.q || config.biases.k || config.biases.v) layer.qkv_bias = ones(q_size + 2 * kv_size);
-    layer.qkv = matrix(q_size + 2 * kv_size, config.hidden);
-    layer.o = matrix(config.hidden, q_size);
-    layer.gate_up = matrix(int64_t{2} * config.ffn, config.hidden);
-    layer.down = matrix(config.hidden, config.ffn);
-    weights.layers.push_back(std::move(layer));
-  }
-  weights.final_norm = ones(config.hidden);
-  if (!config.tied_output) weights.output = values(config.vocab, config.hidden);
-  weights.rope_freqs = upload_vector(frequencies(config));
-  check(cudaDeviceSynchronize(), "making random weights");
   return weights;
 }
 

@@ -31,6 +31,16 @@ struct DeviceMatrix {
   int64_t values() const;
 };
 
+/// The experts of a layer and what chooses them; nothing where it has none.
+struct DeviceExperts {
+  DeviceMemory<bf16> router;        ///< [router_rows, hidden]: the experts, the gate of the shared MLP, zeros
+  DeviceMemory<float> router_bias;  ///< [experts], or empty
+  DeviceMemory<bf16> gate_up;       ///< [experts, 2 ffn, hidden], each as interleave_rows() puts it
+  DeviceMemory<bf16> down;          ///< [experts, hidden, ffn]
+
+  int64_t bytes() const { return (router.size() + gate_up.size() + down.size()) * int64_t{sizeof(bf16)}; }
+};
+
 struct DeviceLayer {
   DeviceMemory<float> pre_attention_norm, post_attention_norm;  ///< [hidden]; empty where there is none
   DeviceMemory<float> pre_mlp_norm, post_mlp_norm;              ///< [hidden]; likewise
@@ -39,8 +49,9 @@ struct DeviceLayer {
   DeviceMemory<float> qkv_bias;  ///< [(heads + 2 kv_heads) × head_dim]; empty where the family has none
   DeviceMatrix qkv;              ///< [(heads + 2 kv_heads) × head_dim, hidden]
   DeviceMatrix o;                ///< [hidden, heads × head_dim]
-  DeviceMatrix gate_up;          ///< [2 ffn, hidden], as interleave_rows() puts them
-  DeviceMatrix down;             ///< [hidden, ffn]
+  DeviceMatrix gate_up;          ///< [2 mlp_width, hidden], as interleave_rows() puts them; or empty
+  DeviceMatrix down;             ///< [hidden, mlp_width], or empty
+  DeviceExperts experts;
 
   std::array<const DeviceMatrix*, 4> matrices() const { return {&qkv, &o, &gate_up, &down}; }
 };
@@ -66,6 +77,12 @@ struct WeightKind {
 };
 
 DeviceMemory<float> upload_vector(const std::vector<float>& values);
+/// Room for packed rows.
+PackedPart make_part(DType type, int64_t rows, int64_t cols, const RowPlace& place);
+/// Finds the scales of packed weights that become e4m3.
+void find_scales(DeviceMatrix& matrix);
+/// Radians per position, [rotary tables, pairs]; zeros for layers that do not rotate.
+std::vector<float> frequencies(const ModelConfig& config);
 
 /// Whether they can stay packed.
 bool can_stay_packed(const Model& model);

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 #include <random>
 
+#include "core/backend/footprint.h"
 #include "cuda/base/devices.h"
 #include "cuda/weights/device_weights.h"
 #include "io/model/model_files.h"
 #include "tests/cuda/need_gpu.h"
 #include "tests/model/finite_blocks.h"
+#include "tests/random_model.h"
 
 namespace sheaf::cuda {
 namespace {
@@ -66,6 +68,27 @@ std::vector<float> joined_bias(const LayerWeights& layer) {
   return all;
 }
 
+void append(std::vector<bf16>& all, const std::vector<bf16>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+void compare_experts(const Model& model, const LayerWeights& host, const DeviceExperts& device) {
+  std::vector<bf16> router, gate_up, down;
+  for (const Matrix* part : {&host.router, &host.shared_gate})
+    if (!part->empty()) append(router, stacked({part}));
+  if (!host.router.empty())
+    router.resize(static_cast<size_t>(router_rows(model.config.experts) * model.config.hidden),
+                  __float2bfloat16(0.0f));
+  for (const ExpertWeights& expert : host.experts) {
+    append(gate_up, interleaved(stacked({&expert.gate, &expert.up}), expert.gate.cols));
+    append(down, stacked({&expert.down}));
+  }
+  EXPECT_TRUE(same(downloaded(device.router), router));
+  EXPECT_TRUE(same(downloaded(device.router_bias), plain(host.router_bias)));
+  EXPECT_TRUE(same(downloaded(device.gate_up), gate_up));
+  EXPECT_TRUE(same(downloaded(device.down), down));
+}
+
 void compare(const Model& model) {
   const DeviceWeights device = upload_weights(model, {});
   ASSERT_EQ(device.layers.size(), model.layers.size());
@@ -89,9 +112,11 @@ void compare(const Model& model) {
     EXPECT_TRUE(same(downloaded(layer.qkv_bias), joined_bias(host)));
     EXPECT_TRUE(same(downloaded(layer.qkv.wide), stacked({&host.q, &host.k, &host.v})));
     EXPECT_TRUE(same(downloaded(layer.o.wide), stacked({&host.o})));
+    const std::vector<bf16> both = stacked({&host.gate, &host.up});
     EXPECT_TRUE(
-        same(downloaded(layer.gate_up.wide), interleaved(stacked({&host.gate, &host.up}), host.gate.cols)));
+        same(downloaded(layer.gate_up.wide), both.empty() ? both : interleaved(both, host.gate.cols)));
     EXPECT_TRUE(same(downloaded(layer.down.wide), stacked({&host.down})));
+    compare_experts(model, host, layer.experts);
   }
 }
 
@@ -101,7 +126,7 @@ struct Case {
 };
 
 /// F32, BF16, F16 and sharded safetensors, F16 and quantized GGUF with paired rows, biases, fused
-/// projections, norms of q and k, tied outputs, adapters on each.
+/// projections, norms of q and k, tied outputs, experts one by one and stacked, adapters on each.
 constexpr Case cases[] = {{"llama", ""},
                           {"llama3", ""},
                           {"llama_linear", ""},
@@ -110,6 +135,10 @@ constexpr Case cases[] = {{"llama", ""},
                           {"qwen3", ""},
                           {"phi3", ""},
                           {"olmo2", ""},
+                          {"olmoe", ""},
+                          {"mixtral", ""},
+                          {"granitemoe", ""},
+                          {"olmoe_gguf/model.gguf", ""},
                           {"llama_gguf/model.gguf", ""},
                           {"llama_quantized_gguf/model.gguf", ""},
                           {"qwen2_gguf/model.gguf", ""},
@@ -176,6 +205,20 @@ Model large_model(DType dtype, bool paired, bool adapted, uint32_t mask = 0xffff
 constexpr std::array kEveryType{DType::f32,     DType::f16,      DType::bf16,    DType::q8_0,     DType::q4_0,
                                 DType::q4_1,    DType::q5_0,     DType::q4_k,    DType::q5_k,     DType::q6_k,
                                 DType::e4m3_32, DType::e4m3_128, DType::int4_32, DType::int4_128, DType::nf4};
+
+TEST(WeightUpload, ExpertsArriveBesideSharedOnes) {
+  NEED_GPU();
+  const auto shared = [](ModelConfig& config) {
+    test::use_experts(config);
+    config.experts.ffn = 24;
+    config.experts.shared_ffn = 16;
+  };
+  for (const auto change : {+shared, test::use_sigmoid_experts}) {
+    const Model model = test::make_random_model({.change = change}, 1);
+    compare(model);
+    EXPECT_GE(weight_bytes(model, {}), upload_weights(model, {}).bytes());
+  }
+}
 
 TEST(WeightUpload, EveryTypeArrivesBitForBitInManySlices) {
   NEED_GPU();

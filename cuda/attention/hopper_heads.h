@@ -1,0 +1,17 @@
+#pragma once
+#include "cuda/attention/attention.h"
+
+namespace sheaf::cuda {
+
+/// The Hopper kernels for heads of D. Each D is compiled in a file of its own (attention_hopper_64.cu and so
+/// on).
+template <int D>
+struct HopperHeads {
+  /// Multiprocessors of the current device where it is Hopper and the program was built for it, else 0.
+  static int multiprocessors();
+  /// As attend_hopper().
+  static void attend(const AttentionInputs& inputs, const AttentionInputs* on_device,
+                     const HeadLayout& layout, const AttentionTensors& tensors, cudaStream_t stream);
+};
+
+}  // namespace sheaf::cuda

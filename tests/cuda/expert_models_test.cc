@@ -1,0 +1,181 @@
+// Whole models with experts: the CUDA engine beside the CPU's definition, and packed prompts beside separate
+// ones.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "core/methods/method.h"
+#include "cpu/cpu_backend.h"
+#include "cuda/base/devices.h"
+#include "cuda/cuda_backend.h"
+#include "tests/cuda/need_gpu.h"
+#include "tests/cuda/side_by_side.h"
+#include "tests/engine/decode.h"
+#include "tests/errors.h"
+#include "tests/random_model.h"
+
+namespace sheaf {
+namespace {
+
+using test::Answers;
+using test::make_random_model;
+using test::RandomModelShape;
+
+/// Where no GPU has run a mixture of experts yet, they are refused, and that is all there is to test.
+#define NEED_EXPERTS_ON_GPU()                                                                               \
+  NEED_GPU();                                                                                               \
+  if (!kExpertsOnGpu)                                                                                       \
+  return expect_refusal([] { make_cuda_backend(make_random_model({.change = test::use_experts}, 1), {}); }, \
+                        {"experts: 5", "--device cpu"})
+
+/// Experts as test::use_experts() has them, in sizes that the kernels take.
+void use_shared(ModelConfig& config) {
+  test::use_experts(config);
+  config.experts.ffn = 24;
+  config.experts.shared_ffn = 16;
+}
+void use_all_shared(ModelConfig& config) {
+  use_shared(config);
+  config.experts.per_token = config.experts.count;
+}
+void use_all_of_sigmoid(ModelConfig& config) {
+  test::use_sigmoid_experts(config);
+  config.experts.per_token = config.experts.count;
+}
+/// GELU, no gate beside, blocks that are scaled before they are added.
+void use_all_scaled(ModelConfig& config) {
+  use_all_shared(config);
+  config.experts.shared_gate = config.experts.normalized = false;
+  config.activation = Activation::gelu_tanh;
+  config.residual_scale = 0.5f;
+}
+void use_many(ModelConfig& config) {
+  config.experts = {.count = 130, .per_token = 32, .ffn = 8, .normalized = true};
+  for (LayerConfig& layer : config.layers) layer.experts = true;
+}
+
+void fill(Model& model, Matrix& weight, const std::function<float(int64_t)>& value_of) {
+  auto values = std::make_shared<std::vector<float>>(static_cast<size_t>(weight.rows * weight.cols));
+  for (size_t i = 0; i < values->size(); ++i) (*values)[i] = value_of(static_cast<int64_t>(i));
+  weight.data = reinterpret_cast<const std::byte*>(values->data());
+  model.files.push_back(std::move(values));
+}
+
+void compare(const Model& model, double mean, double worst, const std::string& what) {
+  for (int kind = 0; kind < test::kKinds; ++kind) {
+    const auto cpu = make_reference_backend(model), gpu = make_cuda_backend(model, {});
+    test::SideBySide both(*cpu, *gpu);
+    test::decode(both, test::random_stacks(5, kind),
+                 {.tokens_per_step = kind % 2 == 0 ? 9 : 64, .pages = 400});
+    both.errors.print(fmt::format("{}, kind {}", what, kind));
+    both.errors.expect_below(mean, worst, what);
+  }
+}
+
+constexpr double kMean = 0.025, kWorst = 0.12;  // of bf16, where no rounding changes a choice
+
+TEST(ExpertModels, AgreeWhereEveryExpertIsChosen) {
+  NEED_EXPERTS_ON_GPU();
+  compare(make_random_model({.change = use_all_shared}, 1), kMean, kWorst, "shared");
+  compare(make_random_model({.hidden = 64, .post_norm = true, .change = use_all_shared}, 2), kMean, kWorst,
+          "shared, norms after");
+  compare(make_random_model({.hidden = 48, .change = use_all_of_sigmoid}, 3), kMean, kWorst, "sigmoid");
+  compare(make_random_model({.change = use_all_scaled}, 4), kMean, kWorst, "scaled");
+}
+
+TEST(ExpertModels, AgreeWhereAllRowsChooseTheSameExperts) {
+  NEED_EXPERTS_ON_GPU();
+  // Scores that are all equal choose the first experts; a bias larger than any score chooses by itself.
+  Model ties = make_random_model({.layers = 3, .change = use_shared}, 6);
+  for (LayerWeights& layer : ties.layers)
+    if (!layer.router.empty()) fill(ties, layer.router, [](int64_t) { return 0.0f; });
+  compare(ties, kMean, kWorst, "ties");
+  Model biased = make_random_model({.layers = 3, .change = test::use_sigmoid_experts}, 7);
+  for (LayerWeights& layer : biased.layers)
+    fill(biased, layer.router_bias, [](int64_t expert) { return static_cast<float>(expert * 4 % 9 * 2); });
+  compare(biased, kMean, kWorst, "biased");
+}
+
+TEST(ExpertModels, AgreeWhereRowsChooseOneByOne) {
+  NEED_EXPERTS_ON_GPU();
+  // Where two experts have nearly the same score, rounding may choose the other one.
+  const std::pair<const char*, void (*)(ModelConfig&)> kinds[] = {
+      {"two of five", use_shared}, {"three of nine", test::use_sigmoid_experts}, {"32 of 130", use_many}};
+  for (const auto& [name, change] : kinds)
+    compare(make_random_model({.hidden = 64, .change = change}, 8), 0.1, 1.5, name);
+}
+
+TEST(ExpertModels, PackedPromptsAreSeparateOnesToTheBit) {
+  NEED_HOPPER();
+  NEED_EXPERTS_ON_GPU();
+  constexpr RandomModelShape shapes[] = {
+      {.layers = 3, .hidden = 64, .head_dim = 64, .vocab = 504, .change = use_shared},
+      {.hidden = 128, .heads = 8, .head_dim = 128, .vocab = 504, .change = test::use_sigmoid_experts},
+      {.hidden = 64, .head_dim = 32, .vocab = 504, .post_norm = true, .change = use_shared},
+  };
+  for (const RandomModelShape& shape : shapes) {
+    const Model model = make_random_model(shape, 22);
+    for (const int32_t longest : {40, 700}) {
+      const auto records = test::make_random_records({.records = 12,
+                                                      .questions = 6,
+                                                      .vocab = 504,
+                                                      .max_tokens = 9,
+                                                      .own_questions = true,
+                                                      .longest = longest},
+                                                     22);
+      Answers alone;
+      for (const int32_t tokens : {3000, 333, 37}) {
+        for (const bool tree : {false, true}) {
+          std::vector<Stack> stacks;
+          tree ? build_tree(records, stacks) : build_separate(records, stacks);
+          for (const bool graphs : {false, true}) {
+            const auto backend = make_cuda_backend(model, {.reproducible = true, .graphs = graphs});
+            const Answers answers =
+                test::decode(*backend, stacks, {.tokens_per_step = tokens, .pages = 8000});
+            if (alone.empty()) alone = answers;
+            test::expect_same(alone, answers,
+                              fmt::format("{}{}, steps of {}, records of {}", tree ? "tree" : "separate",
+                                          graphs ? ", graphs" : "", tokens, longest));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ExpertModels, GraphsServeEveryRouting) {
+  NEED_HOPPER();
+  NEED_EXPERTS_ON_GPU();
+  const Model model =
+      make_random_model({.hidden = 64, .head_dim = 64, .vocab = 64, .change = test::use_sigmoid_experts}, 24);
+  const auto decode = [&](bool graphs, int64_t* replayed) {
+    CudaOptions options;
+    options.graphs = graphs;
+    options.replayed = replayed;
+    const auto backend = make_cuda_backend(model, options);
+    return test::decode(*backend, test::long_stacks(3, 0), {.tokens_per_step = 40, .pages = 2000});
+  };
+  int64_t replayed = 0;
+  const Answers plain = decode(false, nullptr);
+  test::expect_same(plain, decode(true, &replayed), "replayed");
+  EXPECT_GT(replayed, 10);
+}
+
+TEST(ExpertModels, WhatTheEngineCannotDoIsRefused) {
+  NEED_EXPERTS_ON_GPU();
+  const Model model = make_random_model({.change = use_shared}, 25);
+  expect_refusal([&] { make_cuda_backend(model, {.fp8 = true}); }, {"model.dtype: fp8", "experts", "bf16"});
+  expect_refusal([&] { make_cuda_backend(model, {.weights = WeightStorage::packed}); },
+                 {"model.weights: packed", "experts", "expanded"});
+  expect_refusal([] { make_cuda_backend(make_random_model({.change = test::use_experts}, 26), {}); },
+                 {"multiple of 8", "engine.device: cpu"});
+  const auto too_many = [](ModelConfig& config) {
+    use_many(config);
+    config.experts.count = 513;
+    config.experts.per_token = 2;
+  };
+  expect_refusal([&] { make_cuda_backend(make_random_model({.change = too_many}, 27), {}); },
+                 {"513 experts", "engine.device: cpu"});
+}
+
+}  // namespace
+}  // namespace sheaf
