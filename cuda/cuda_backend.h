@@ -29,7 +29,7 @@ std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, con
 
 /// Whether mixtures of experts run on a GPU. Each of their kernels has its tests; no GPU has run a whole
 /// model.
-constexpr bool kExpertsOnGpu = false;
+constexpr bool kExpertsOnGpu = true;
 
 /// The first field of a model that no kernel here computes, and its value; empty: they compute all of it. A
 /// backend of such a model is refused.
