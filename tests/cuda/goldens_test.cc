@@ -33,7 +33,9 @@ struct Limits {
 // at worst, over longer ones 46 %, so they have the golden prompts alone.
 constexpr Limits kBf16{0.02, 0.12}, kBf16Adapter{0.04, 0.2};
 // Rounding may choose another expert where two have nearly the same score, and what they give is not alike.
-constexpr Limits kBf16Experts{0.08, 1.5};
+// The CPU backend, rounded wherever the CUDA engine rounds, is off by 0.1 to 0.6 % where no choice changes,
+// and by 6 % on average and 108 % at worst where some do.
+constexpr Limits kBf16Experts{0.12, 2};
 // fp32 in another order.
 constexpr Limits kFp32{1e-5, 1e-4};
 
