@@ -19,7 +19,7 @@ constexpr int32_t kPage = 16;
 constexpr double kFlops = 600e12, kBytes = 4.2e12;
 
 constexpr const char* kHelp =
-    R"(bench_attention [HEADS KV_HEADS HEAD_DIM [fp8]]    (default: 32 8 128)
+    R"(bench_attention [HEADS KV_HEADS HEAD_DIM [fp8] [capped]]    (default: 32 8 128)
 
 Times span attention of one layer on the first CUDA device, with random values: medians of 20 runs.
 
@@ -30,7 +30,10 @@ prefix    decoding over a shared prefix, as in Hydragen: `batch` rows behind one
 window    rows over 32,000 keys of which a sliding window shows 1,024, beside the same rows over 1,024 keys
           without a window: the last rows of a prompt, and answers behind one
 
-The limit is 600 TFLOP/s or 4.2 TB/s, whichever binds; with fp8 it stays that of fp16, to compare.
+The limit is 600 TFLOP/s or 4.2 TB/s, whichever binds; with fp8 it stays that of fp16, to compare. With capped, scores
+have a soft cap of 50, as in Gemma 2.
+
+Heads of 256: bench_attention 16 8 256 (Gemma 3 12B), bench_attention 16 8 256 capped (Gemma 2 9B).
 )";
 
 template <class T>
@@ -274,9 +277,18 @@ int main(int argc, char** argv) {
   layout.heads = argc > 1 ? std::atoi(argv[1]) : 32;
   layout.kv_heads = argc > 2 ? std::atoi(argv[2]) : 8;
   layout.head_dim = layout.padded_dim = argc > 3 ? std::atoi(argv[3]) : 128;
-  const bool fp8 = argc > 4 && std::string_view(argv[4]) == "fp8";
-  std::printf("%d heads, %d for keys and values, of %d%s\n", layout.heads, layout.kv_heads, layout.head_dim,
-              fp8 ? ", in FP8" : "");
+  bool fp8 = false;
+  for (int i = 4; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "fp8") fp8 = true;
+    if (word == "capped") layout.score_cap = static_cast<float>(50 * 1.4426950408889634);
+    if (word != "fp8" && word != "capped") {
+      std::fputs(kHelp, stdout);
+      return 2;
+    }
+  }
+  std::printf("%d heads, %d for keys and values, of %d%s%s\n", layout.heads, layout.kv_heads, layout.head_dim,
+              fp8 ? ", in FP8" : "", layout.score_cap > 0 ? ", capped" : "");
   Bench bench(layout, fp8);
   for (int32_t length : {512, 2048, 8192, 16384}) bench.prefill(length);
   bench.tree("contexts", 2754, 11, 737, 0, 0);

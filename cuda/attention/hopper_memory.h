@@ -28,17 +28,18 @@ struct Lines {
 /// that compute, of 64 queries each.
 ///
 /// In heads of 256, results take 128 registers of a thread, which leave room for the scores of 64 keys, not
-/// of 128; and queries and stages are so large that only one item's queries fit (f16: 64 kB of two warpgroups
-/// beside 2 stages of 64 kB; e4m3: 32 kB and 128 kB of folded sums beside 2 stages of 32 kB). Two small
-/// blocks of f16 fit on a multiprocessor with stages of 32 keys (32 kB of queries, 2 stages of 32 kB); of
-/// e4m3 it is one, for its folded sums.
+/// of 128; and only the queries of one item fit. In KiB of queries, stages of keys and values, and folded
+/// sums:
+///   two warpgroups  f16 64 + 2 × 64; e4m3 32 + 2 × 32 + 128
+///   one             f16 32 + 2 × 32 (two blocks on a multiprocessor); e4m3 2 × 16 + 4 × 32 + 64
 template <class T, int D, int kGroups>
 struct Sizes : Lines<T, D> {
-  static constexpr bool kWide = D > 128, kNarrow = Lines<T, D>::kNarrow;
-  static constexpr int kKeys = !kWide ? 64 * kGroups : kNarrow || kGroups == 2 ? 64 : 32;  ///< of a stage
-  static constexpr int kQueries =
-      kWide && !(kNarrow && kGroups == 1) ? 1 : 2;  ///< items whose queries it holds
-  static constexpr int kStages = !kNarrow || (kWide && kGroups == 2) ? 2 : kGroups == 1 && !kWide ? 3 : 4;
+  static constexpr bool kWide = D > 128, kNarrow = Lines<T, D>::kNarrow, kOne = kGroups == 1;
+  /// Keys of a stage.
+  static constexpr int kKeys = !kWide ? 64 * kGroups : kOne && !kNarrow ? 32 : 64;
+  /// Items whose queries it holds.
+  static constexpr int kQueries = kWide && !(kOne && kNarrow) ? 1 : 2;
+  static constexpr int kStages = !kNarrow ? 2 : kOne ? (kWide ? 4 : 3) : (kWide ? 2 : 4);
 };
 
 template <class T, int D, int kGroups>

@@ -309,16 +309,75 @@ TEST(Attention, EqualsPlainSumsInWindowsAndUnderCaps) {
   }
 }
 
+TEST(Attention, OnHopperTakesHeadsOf256AndCapsAsItTakesOthers) {
+  NEED_GPU();
+  HeadLayout layout{};
+  layout.heads = layout.kv_heads = 1;
+  layout.head_dim = layout.padded_dim = 128;
+  const bool hopper = hopper_attention(layout, 16);
+  for (const float cap : {0.0f, 72.0f}) {
+    layout.score_cap = cap;
+    for (const int32_t dim : {64, 128, 256}) {
+      layout.head_dim = layout.padded_dim = dim;
+      EXPECT_EQ(hopper_attention(layout, 16), hopper) << "heads of " << dim << ", cap " << cap;
+      EXPECT_FALSE(hopper_attention(layout, 32)) << "heads of " << dim << ", cap " << cap;
+    }
+  }
+}
+
+TEST(Attention, EqualsPlainSumsInHeadsOf256) {
+  NEED_GPU();
+  std::mt19937 random(17);
+  const Heads kinds[] = {{16, 8, 256, 256}, {4, 1, 256, 256}, {4, 2, 192, 256}, {4, 4, 256, 256}};
+  for (int round = 0; round < 24; ++round) {
+    const Heads heads = kinds[round % 4];
+    test::LooksShape shape;
+    shape.longest = round % 3 == 0 ? 1500 : 150;
+    shape.longest_run = round % 2 == 0 ? 300 : 30;
+    shape.most_rows = 400;
+    const test::RandomLooks looks = make_random_looks(random, shape);
+    const int32_t window = std::array{0, 7, 64, 300, 1000}[static_cast<size_t>(round % 5)];
+    const int32_t wanted = round % 2 == 0 ? 500 : 4;
+    for (const float cap : {0.0f, 2.0f}) {
+      const std::string what = fmt::format("round {}: heads {}/{} of {}, window {}, cap {}", round,
+                                           heads.heads, heads.kv_heads, heads.head_dim, window, cap);
+      compare_numbers(looks, heads, 16, wanted, random, what, false, false, false, window, cap);
+      compare_numbers(looks, heads, 16, wanted, random, what + ", fixed", true, false, false, window, cap);
+      compare_numbers(looks, heads, 16, wanted, random, what + ", in FP8", false, true, false, window, cap);
+    }
+  }
+}
+
+TEST(Attention, EqualsPlainSumsUnderCapsOfEverySize) {
+  NEED_GPU();
+  std::mt19937 random(18);
+  for (const Heads heads : {Heads{8, 2, 128, 128}, Heads{6, 2, 64, 64}, Heads{4, 2, 96, 128}}) {
+    // Of the scores, whose spread is 1.5: nearly all at the cap, about half, and none.
+    for (const float cap : {0.25f, 2.0f, 72.0f}) {
+      test::LooksShape shape;
+      shape.longest = cap == 2 ? 1500 : 150;
+      shape.longest_run = cap == 2 ? 300 : 30;
+      const test::RandomLooks looks = make_random_looks(random, shape);
+      for (const int32_t window : {0, 64}) {
+        const std::string what = fmt::format("heads of {}, cap {}, window {}", heads.head_dim, cap, window);
+        compare_numbers(looks, heads, 16, 500, random, what, false, false, false, window, cap);
+        compare_numbers(looks, heads, 16, 500, random, what + ", fixed", true, false, false, window, cap);
+        compare_numbers(looks, heads, 16, 500, random, what + ", in FP8", false, true, false, window, cap);
+      }
+    }
+  }
+}
+
 TEST(Attention, EqualsPlainSumsWithFixedBlocks) {
   NEED_GPU();
   std::mt19937 random(14);
-  for (int round = 0; round < 6; ++round) {
+  for (int round = 0; round < 8; ++round) {
     test::LooksShape shape;
     shape.longest = round % 2 == 0 ? 5000 : 150;
     shape.most_rows = 150;
     test::RandomLooks looks = make_random_looks(random, shape);
     looks.batch.decode_tokens = looks.batch.rows() / 2;
-    const Heads kinds[] = {{8, 2, 128, 128}, {6, 2, 64, 64}, {4, 2, 32, 32}};
+    const Heads kinds[] = {{8, 2, 128, 128}, {6, 2, 64, 64}, {4, 2, 32, 32}, {4, 2, 256, 256}};
     compare(looks, kinds[round / 2], 16, 500, random, fmt::format("fixed, round {}", round), true);
   }
 }
@@ -346,7 +405,7 @@ TEST(Attention, EqualsPlainSumsOnFortyThousandKeys) {
 TEST(Attention, KeepsSmallWeightsAndLongSums) {
   NEED_GPU();
   std::mt19937 random(15);
-  for (const Heads heads : {Heads{4, 2, 128, 128}, Heads{3, 1, 64, 64}}) {
+  for (const Heads heads : {Heads{4, 2, 128, 128}, Heads{3, 1, 64, 64}, Heads{2, 1, 256, 256}}) {
     for (int32_t rows : {8, 64}) {  // small blocks and large ones
       test::RandomLooks looks;
       StepBatch& batch = looks.batch;
@@ -381,6 +440,7 @@ TEST(Attention, TakesRunsOfEveryLength) {
     }
     compare(looks, {4, 2, 128, 128}, 16, 500, random, fmt::format("{} rows of 128", rows));
     compare(looks, {4, 2, 64, 64}, 16, 500, random, fmt::format("{} rows of 64", rows));
+    compare(looks, {4, 2, 256, 256}, 16, 500, random, fmt::format("{} rows of 256", rows));
   }
 }
 

@@ -224,10 +224,12 @@ TEST_F(EstimateFiles, KeysInFp8AreMultipliedAsTheyAreOnlyWhereTheKernelCan) {
   EXPECT_EQ(attended_precision(config, fp8, false), fp8);
   EXPECT_EQ(attended_precision(config, fp8, true), wide);
   EXPECT_EQ(attended_precision(shape_by_name("qwen2.5-7b"), fp8, false), wide) << "keys have a bias";
-  config.head_dim = 256;
+  for (const int32_t dim : {96, 256}) {
+    config.head_dim = dim;
+    EXPECT_EQ(attended_precision(config, fp8, false), fp8) << dim;
+  }
+  config.head_dim = 32;
   EXPECT_EQ(attended_precision(config, fp8, false), wide);
-  config.head_dim = 96;
-  EXPECT_EQ(attended_precision(config, fp8, false), fp8);
 }
 
 TEST_F(EstimateFiles, HardwareIsReadStrictly) {
