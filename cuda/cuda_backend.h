@@ -27,10 +27,6 @@ std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions
 std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, const CudaOptions& options,
                                                   uint64_t seed);
 
-/// Whether mixtures of experts run on a GPU. Each of their kernels has its tests; no GPU has run a whole
-/// model.
-constexpr bool kExpertsOnGpu = true;
-
 /// The first field of a model that no kernel here computes, and its value; empty: they compute all of it. A
 /// backend of such a model is refused.
 std::string uncomputed_field(const ModelConfig& config);

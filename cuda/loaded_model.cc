@@ -146,7 +146,6 @@ namespace sheaf {
 std::string uncomputed_field(const ModelConfig& config) {
   if (config.biases.o || config.biases.gate || config.biases.up || config.biases.down || config.biases.output)
     return "biases: on projections other than q, k and v";
-  if (!kExpertsOnGpu && config.experts.count > 0) return fmt::format("experts: {}", config.experts.count);
   return {};
 }
 

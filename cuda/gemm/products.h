@@ -29,8 +29,6 @@ class Products {
  public:
   explicit Products(ProductKernels kernels, Activation activation = Activation::silu);
   void set_stream(cudaStream_t stream);
-  /// Whether the kernel that computes a product must not depend on the number of rows.
-  bool fixed() const { return kernels_ == ProductKernels::only_ours; }
 
   /// out [rows, n] = in [rows, k] × weightᵀ, or with `add` that much more.
   void multiply(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* out,
@@ -59,6 +57,7 @@ class Products {
   void open_cublas();
   void by_cublas(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, void* out,
                  cudaDataType_t type, bool add);
+  bool fixed() const { return kernels_ == ProductKernels::only_ours; }
   /// Whether our kernel is to be tried, given how many rows make it the faster one.
   bool ours(int64_t rows, int64_t pays) const { return kernels_ != ProductKernels::fastest || rows >= pays; }
 

@@ -309,7 +309,7 @@ TEST(Attention, EqualsPlainSumsInWindowsAndUnderCaps) {
   }
 }
 
-TEST(Attention, OnHopperTakesHeadsOf256AndCapsAsItTakesOthers) {
+TEST(Attention, OnHopperTakesHeadsOf256AndTheirCaps) {
   NEED_GPU();
   HeadLayout layout{};
   layout.heads = layout.kv_heads = 1;
@@ -319,7 +319,8 @@ TEST(Attention, OnHopperTakesHeadsOf256AndCapsAsItTakesOthers) {
     layout.score_cap = cap;
     for (const int32_t dim : {64, 128, 256}) {
       layout.head_dim = layout.padded_dim = dim;
-      EXPECT_EQ(hopper_attention(layout, 16), hopper) << "heads of " << dim << ", cap " << cap;
+      EXPECT_EQ(hopper_attention(layout, 16), hopper && (cap == 0 || dim == 256))
+          << "heads of " << dim << ", cap " << cap;
       EXPECT_FALSE(hopper_attention(layout, 32)) << "heads of " << dim << ", cap " << cap;
     }
   }

@@ -21,13 +21,6 @@ using test::Answers;
 using test::make_random_model;
 using test::RandomModelShape;
 
-/// Where no GPU has run a mixture of experts yet, they are refused, and that is all there is to test.
-#define NEED_EXPERTS_ON_GPU()                                                                               \
-  NEED_GPU();                                                                                               \
-  if (!kExpertsOnGpu)                                                                                       \
-  return expect_refusal([] { make_cuda_backend(make_random_model({.change = test::use_experts}, 1), {}); }, \
-                        {"experts: 5", "--device cpu"})
-
 /// Experts as test::use_experts() has them, in sizes that the kernels take.
 void use_shared(ModelConfig& config) {
   test::use_experts(config);
@@ -75,7 +68,7 @@ void compare(const Model& model, double mean, double worst, const std::string& w
 constexpr double kMean = 0.025, kWorst = 0.12;  // of bf16, where no rounding changes a choice
 
 TEST(ExpertModels, AgreeWhereEveryExpertIsChosen) {
-  NEED_EXPERTS_ON_GPU();
+  NEED_GPU();
   compare(make_random_model({.change = use_all_shared}, 1), kMean, kWorst, "shared");
   compare(make_random_model({.hidden = 64, .post_norm = true, .change = use_all_shared}, 2), kMean, kWorst,
           "shared, norms after");
@@ -84,7 +77,7 @@ TEST(ExpertModels, AgreeWhereEveryExpertIsChosen) {
 }
 
 TEST(ExpertModels, AgreeWhereAllRowsChooseTheSameExperts) {
-  NEED_EXPERTS_ON_GPU();
+  NEED_GPU();
   // Scores that are all equal choose the first experts; a bias larger than any score chooses by itself.
   Model ties = make_random_model({.layers = 3, .change = use_shared}, 6);
   for (LayerWeights& layer : ties.layers)
@@ -97,7 +90,7 @@ TEST(ExpertModels, AgreeWhereAllRowsChooseTheSameExperts) {
 }
 
 TEST(ExpertModels, AgreeWhereRowsChooseOneByOne) {
-  NEED_EXPERTS_ON_GPU();
+  NEED_GPU();
   // Where two experts have nearly the same score, rounding may choose the other one.
   const std::pair<const char*, void (*)(ModelConfig&)> kinds[] = {
       {"two of five", use_shared}, {"three of nine", test::use_sigmoid_experts}, {"32 of 130", use_many}};
@@ -107,7 +100,6 @@ TEST(ExpertModels, AgreeWhereRowsChooseOneByOne) {
 
 TEST(ExpertModels, PackedPromptsAreSeparateOnesToTheBit) {
   NEED_HOPPER();
-  NEED_EXPERTS_ON_GPU();
   constexpr RandomModelShape shapes[] = {
       {.layers = 3, .hidden = 64, .head_dim = 64, .vocab = 504, .change = use_shared},
       {.hidden = 128, .heads = 8, .head_dim = 128, .vocab = 504, .change = test::use_sigmoid_experts},
@@ -145,7 +137,6 @@ TEST(ExpertModels, PackedPromptsAreSeparateOnesToTheBit) {
 
 TEST(ExpertModels, GraphsServeEveryRouting) {
   NEED_HOPPER();
-  NEED_EXPERTS_ON_GPU();
   const Model model =
       make_random_model({.hidden = 64, .head_dim = 64, .vocab = 64, .change = test::use_sigmoid_experts}, 24);
   const auto decode = [&](bool graphs, int64_t* replayed) {
@@ -162,13 +153,13 @@ TEST(ExpertModels, GraphsServeEveryRouting) {
 }
 
 TEST(ExpertModels, WhatTheEngineCannotDoIsRefused) {
-  NEED_EXPERTS_ON_GPU();
+  NEED_GPU();
   const Model model = make_random_model({.change = use_shared}, 25);
   expect_refusal([&] { make_cuda_backend(model, {.fp8 = true}); }, {"model.dtype: fp8", "experts", "bf16"});
   expect_refusal([&] { make_cuda_backend(model, {.weights = WeightStorage::packed}); },
                  {"model.weights: packed", "experts", "expanded"});
   expect_refusal([] { make_cuda_backend(make_random_model({.change = test::use_experts}, 26), {}); },
-                 {"multiple of 8", "engine.device: cpu"});
+                 {"multiples of 8", "engine.device: cpu"});
   const auto too_many = [](ModelConfig& config) {
     use_many(config);
     config.experts.count = 513;
