@@ -191,9 +191,11 @@ class CudaBackend final : public Backend {
  private:
   /// What numbers are computed in: "bf16, reproducible".
   std::string numbers() const {
-    return fmt::format("{}{}{}{}", model_.fp8 ? "fp8" : "bf16", model_.packed() ? ", weights packed" : "",
+    const int32_t experts = config().experts.count;
+    return fmt::format("{}{}{}{}{}", model_.fp8 ? "fp8" : "bf16", model_.packed() ? ", weights packed" : "",
                        options_.fp8_keys ? ", keys and values in fp8" : "",
-                       options_.reproducible ? ", reproducible" : "");
+                       options_.reproducible ? ", reproducible" : "",
+                       experts > 0 && cutlass_grouped_bytes(experts) > 0 ? ", experts by CUTLASS" : "");
   }
 
   /// An engine may be made on one thread and run on another.
@@ -316,12 +318,15 @@ class CudaBackend final : public Backend {
           "moving keys and values");
   }
 
-  /// A step of one layer, so that the first real one need not load kernels and choose among cuBLAS's.
+  /// A step up to the first layer with experts, or of one layer, so that the first real one need not load
+  /// kernels and choose among cuBLAS's.
   void warm_up(int32_t most_rows) {
     const auto rows = static_cast<int32_t>(std::min<int64_t>(most_rows, int64_t{pages_} * page_size_));
     const StepBatch batch = one_prompt(rows, page_size_);
     std::vector<Picked> picked(batch.picks.size());
-    layers_to_run_ = 1;
+    const auto& layers = config().layers;
+    const auto first = std::ranges::find_if(layers, &LayerConfig::experts);
+    layers_to_run_ = first == layers.end() ? 1 : static_cast<int32_t>(first - layers.begin()) + 1;
     try {
       step(batch, picked, {});
     } catch (const OutOfMemory&) {

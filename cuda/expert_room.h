@@ -7,6 +7,8 @@
 
 namespace sheaf::cuda {
 
+static_assert(kMostGroups == kMostExperts);
+
 /// Device memory for the rows of a step on their way through the experts of a layer; nothing in a model
 /// without experts. There are per_token gathered rows for each row.
 struct ExpertRoom {
@@ -15,8 +17,9 @@ struct ExpertRoom {
   DeviceMemory<float> weights;    ///< [gathered rows]
   DeviceMemory<int32_t> offsets;  ///< [experts + 1]
   DeviceMemory<bf16> gated;       ///< [gathered rows, ffn of an expert]
-  DeviceMemory<bf16> given;       ///< [gathered rows, hidden]; before that, CUTLASS's copy of what they read
-  DeviceMemory<bf16> gate_up;     ///< [gathered rows, 2 ffn of an expert], where CUTLASS computes it
+  DeviceMemory<bf16>
+      given;  ///< [gathered rows, hidden]; first CUTLASS's copied inputs, then what experts give
+  DeviceMemory<bf16> gate_up;       ///< [gathered rows, 2 ffn of an expert], where CUTLASS computes it
   DeviceMemory<std::byte> cutlass;  ///< cutlass_grouped_bytes
 
   void grow(int64_t rows, const ModelConfig& config) {

@@ -82,8 +82,9 @@ bool rotates_key_biases(const ModelConfig& config) {
 }
 
 KvPrecision attended_precision(const ModelConfig& config, KvPrecision stored, bool reproducible) {
-  const bool expanded =
-      reproducible || rotates_key_biases(config) || config.head_dim <= 32 || config.head_dim % 8 != 0;
+  const bool capped = config.score_cap > 0 && config.head_dim <= 128;
+  const bool expanded = reproducible || rotates_key_biases(config) || capped || config.head_dim <= 32 ||
+                        config.head_dim % 8 != 0;
   return expanded ? KvPrecision::automatic : stored;
 }
 

@@ -56,7 +56,7 @@ int32_t widest_mlp(const ModelConfig& config);
 int32_t router_rows(const Experts& experts);
 
 /// What attention on a Hopper GPU multiplies where the cache is `stored`: keys in FP8 as they are, or
-/// expanded first (in order, with a rotated bias, and in very small heads).
+/// expanded first (in order, with a rotated bias, under a cap in heads up to 128, and in very small heads).
 KvPrecision attended_precision(const ModelConfig& config, KvPrecision stored, bool reproducible);
 
 /// Bytes that a step of `tokens` tokens takes beside the model and its keys and values, `picks` of them

@@ -42,6 +42,12 @@ struct ShareCurve {
 
 /// How long steps take on a device: a roofline with the efficiencies that a profile found. It knows
 /// nothing of methods or workloads.
+/// Whether a DeviceModel knows how long the steps of such a model take. A step reads the weights of experts
+/// by what its tokens choose.
+inline bool predictable(const ModelConfig& config) {
+  return config.experts.count == 0;
+}
+
 struct DeviceModel {
   double peak_flops = 0;            ///< the best rate of products that was seen
   double peak_weights = 0;          ///< weights read a second, the best seen

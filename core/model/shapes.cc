@@ -39,6 +39,12 @@ constexpr Alike kGemma3{.family = "gemma3_text",
                         .rope_factor = 8,
                         .local_base = 1e4};
 constexpr Alike kWindowedMistral{.family = "mistral", .window = 4096};
+constexpr Alike kQwen3Moe{.family = "qwen3_moe", .qk_norm = QkNorm::per_head}, kMixtral{"mixtral"};
+constexpr Alike kOlmoe{.family = "olmoe", .qk_norm = QkNorm::whole};
+constexpr Experts kOf768{.count = 128, .per_token = 8, .ffn = 768, .normalized = true};
+constexpr Experts kOf1536{.count = 128, .per_token = 8, .ffn = 1536, .normalized = true};
+constexpr Experts kOf14336{.count = 8, .per_token = 2, .ffn = 14336, .normalized = true};
+constexpr Experts kOf1024{.count = 64, .per_token = 8, .ffn = 1024};
 
 struct Shape {
   const char* name;
@@ -46,6 +52,7 @@ struct Shape {
   int32_t layers, hidden, ffn, heads, kv_heads, head_dim, vocab, context;
   bool tied;
   int32_t query_scalar = 0;  ///< scores are divided by its root; 0: by that of head_dim
+  Experts experts = {};      ///< of all layers
 };
 
 // As in the models' config.json files.
@@ -83,6 +90,10 @@ constexpr Shape kShapes[] = {
     {"gemma-3-4b", kGemma3, 34, 2560, 10240, 8, 4, 256, 262208, 131072, true},
     {"gemma-3-12b", kGemma3, 48, 3840, 15360, 16, 8, 256, 262208, 131072, true},
     {"gemma-3-27b", kGemma3, 62, 5376, 21504, 32, 16, 128, 262208, 131072, true, 168},
+    {"qwen3-30b-a3b", kQwen3Moe, 48, 2048, 6144, 32, 4, 128, 151936, 40960, false, 0, kOf768},
+    {"qwen3-235b-a22b", kQwen3Moe, 94, 4096, 12288, 64, 4, 128, 151936, 40960, false, 0, kOf1536},
+    {"mixtral-8x7b", kMixtral, 32, 4096, 14336, 32, 8, 128, 32000, 32768, false, 0, kOf14336},
+    {"olmoe-1b-7b", kOlmoe, 16, 2048, 1024, 16, 16, 128, 50304, 4096, false, 0, kOf1024},
 };
 
 /// Values of a matrix that are drawn; the others repeat them, for drawing takes longer than what is measured.
@@ -173,6 +184,8 @@ ModelConfig shape_by_name(const std::string& name) {
     for (size_t i = 0; i < config.layers.size(); ++i)
       if (const auto period = static_cast<size_t>(shape.alike.period); period == 0 || (i + 1) % period != 0)
         config.layers[i] = {shape.alike.window, static_cast<int32_t>(config.ropes.size()) - 1};
+    config.experts = shape.experts;
+    for (LayerConfig& layer : config.layers) layer.experts = shape.experts.count > 0;
     return config;
   }
   refuse("unknown shape \"{}\"{}", name, suggest_spelling(name, shape_names()));

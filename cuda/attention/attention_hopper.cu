@@ -11,18 +11,21 @@
 namespace sheaf::cuda {
 namespace {
 
+template <int D>
+int multiprocessors_for(const HeadLayout& layout) {
+  return layout.score_cap > 0 && !HopperHeads<D>::kTakesCaps ? 0 : HopperHeads<D>::multiprocessors();
+}
+
 /// 0 where attention.cu has to do it: on other devices, and for layouts that the kernels are not made for.
 int multiprocessors_for(const HeadLayout& layout, int32_t page_size) {
   if (page_size != kNarrowPage || layout.head_dim % 8 != 0) return 0;
-  // Caps in smaller heads are compiled, but no GPU has run their tests.
-  if (layout.score_cap > 0 && layout.padded_dim < 256) return 0;
   switch (layout.padded_dim) {
     case 64:
-      return HopperHeads<64>::multiprocessors();
+      return multiprocessors_for<64>(layout);
     case 128:
-      return HopperHeads<128>::multiprocessors();
+      return multiprocessors_for<128>(layout);
     case 256:
-      return HopperHeads<256>::multiprocessors();
+      return multiprocessors_for<256>(layout);
     default:
       return 0;
   }

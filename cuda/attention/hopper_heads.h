@@ -7,6 +7,8 @@ namespace sheaf::cuda {
 /// on).
 template <int D>
 struct HopperHeads {
+  /// Soft caps in these heads are computed here; in others, attention.cu computes them.
+  static constexpr bool kTakesCaps = D == 256;
   /// Multiprocessors of the current device where it is Hopper and the program was built for it, else 0.
   static int multiprocessors();
   /// As attend_hopper().

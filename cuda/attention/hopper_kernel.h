@@ -145,8 +145,9 @@ void launch_in_sight(const Launch& with) {
 
 template <class Softmax, int D>
 void launch_all(const Launch& with) {
-  with.layout.score_cap > 0 ? launch_in_sight<Softmax, D, CappedScores>(with)
-                            : launch_in_sight<Softmax, D, PlainScores>(with);
+  if constexpr (HopperHeads<D>::kTakesCaps)
+    if (with.layout.score_cap > 0) return launch_in_sight<Softmax, D, CappedScores>(with);
+  launch_in_sight<Softmax, D, PlainScores>(with);
 }
 
 }  // namespace

@@ -4,10 +4,13 @@
 // them first would write and read them once more. Stages of 32 summed columns come by asynchronous copies
 // into a ring of four, 96 kB. The first stages of the next tile are on their way while results are written.
 //
-// Bytes and FLOP: a stage of a full tile is 24 kB for 2.1 MFLOP, so 4.6 TB/s from L2 at 400 TFLOP/s. With
-// 8,192 rows, 8 of 128 experts, hidden 2,048 and experts of 768 wide, gate and up are 412 GFLOP and 0.8 GB of
-// weights, down half of each. An expert with few rows reads all of its weights for them: there, warps leave
-// out the sums of sixteens of rows that are not there, and the bytes decide.
+// An H200 reaches 235 to 314 TFLOP/s with 8,192 rows (bench_experts); CUTLASS's kernel reaches twice that and
+// is taken there. Ampere and Ada, where this one always runs, were not timed.
+//
+// Bytes and FLOP: a stage of a full tile is 24 kB for 2.1 MFLOP. With 8,192 rows, 8 of 128 experts, hidden
+// 2,048 and experts of 768 wide, gate and up are 412 GFLOP and 0.8 GB of weights, down half of each. An
+// expert with few rows reads all of its weights for them: there, warps leave out the sums of sixteens of rows
+// that are not there, and the bytes decide.
 //
 // A sum adds its terms 16 at a time in the order of k, wherever its row lies in a tile.
 #include <algorithm>
@@ -239,7 +242,9 @@ void launch(const GroupedRows& rows, const bf16* weight, int64_t n, int64_t k, b
   static PerDevice<cudaError_t> ready;
   static PerDevice<int> multiprocessors;
   if (!allow_shared(kernel, kShared, ready))
-    throw std::runtime_error("CUDA: no shared memory for the products of experts");
+    throw std::runtime_error(
+        "CUDA: this GPU has too little shared memory for experts (101 kB per block are needed); set "
+        "engine.device: cpu");
   const int blocks = multiprocessors.get([] {
     int device = 0, count = 0;
     cudaGetDevice(&device);

@@ -30,7 +30,8 @@ void multiply_grouped_gated(Activation activation, const GroupedRows& rows, cons
 /// Device memory that the product below works in; 0: this GPU is no Hopper, or the program was built without
 /// CUTLASS.
 int64_t cutlass_grouped_bytes(int32_t experts);
-/// As multiply_grouped(), by CUTLASS, of rows that lie in order. `room` is the memory.
+/// As multiply_grouped(), by CUTLASS, of rows that lie in order. `room`: cutlass_grouped_bytes()
+/// to work in.
 void multiply_grouped_cutlass(const GroupedRows& rows, const bf16* weight, int64_t n, int64_t k,
                               std::byte* room, bf16* out, cudaStream_t stream);
 

@@ -14,6 +14,7 @@
 #include <cutlass/gemm/group_array_problem_shape.hpp>
 #include <cutlass/gemm/kernel/gemm_universal.hpp>
 #include <stdexcept>
+#include <string>
 
 #include "cuda/base/launch.h"
 #include "cuda/gemm/grouped.h"
@@ -127,11 +128,16 @@ void multiply_grouped_cutlass(const GroupedRows& rows, const bf16* weight, int64
   const Parts parts = take_parts(shelf);
   list_parts<<<1, kMostGroups, 0, stream>>>(rows, reinterpret_cast<const Value*>(weight), static_cast<int>(n),
                                             static_cast<int>(k), reinterpret_cast<Value*>(out), parts);
+  // CUTLASS forgets errors of earlier launches.
+  if (const cudaError_t error = cudaPeekAtLastError(); error != cudaSuccess)
+    throw std::runtime_error(std::string("CUDA: starting a step: ") + cudaGetErrorString(error));
   const Gemm::Arguments arguments = arguments_of(rows.experts, parts);
   Gemm gemm;
-  if (gemm.initialize(arguments, room + shelf.used(), stream) != cutlass::Status::kSuccess ||
-      gemm.run(stream) != cutlass::Status::kSuccess)
-    throw std::runtime_error("CUDA: CUTLASS cannot start the products of experts");
+  cutlass::Status status = gemm.initialize(arguments, room + shelf.used(), stream);
+  if (status == cutlass::Status::kSuccess) status = gemm.run(stream);
+  if (status != cutlass::Status::kSuccess)
+    throw std::runtime_error(std::string("CUDA: CUTLASS cannot start the products of experts: ") +
+                             cutlassGetStatusString(status));
 }
 
 }  // namespace sheaf::cuda

@@ -22,9 +22,9 @@ struct Routing {
   int32_t* offsets;  ///< [experts + 1], the first gathered row of each expert, then the number of all
 };
 
-/// What a router multiplied.
+/// A router's logits.
 struct RouterLogits {
-  const float* values;  ///< [rows, stride], an expert each, then what is not one
+  const float* values;  ///< [rows, stride]: one for each expert, the gate of the shared MLP, padding
   int32_t stride;
   const float* bias;  ///< [experts], for the choice alone; or null
 };
@@ -45,7 +45,7 @@ void copy_rows(const bf16* in, const int32_t* sources, int64_t count, int32_t co
 struct ExpertSums {
   const bf16* given;    ///< [gathered rows, hidden]
   const float* shared;  ///< [rows, hidden], what the MLP of all rows gave; or null
-  /// What sigmoid() makes the weight of `shared`, one of every `gate_stride` values; null: the weight is 1.
+  /// Logits of the weight of `shared`, one in every `gate_stride` values; null: the weight is 1.
   const float* gates;
   int32_t gate_stride;
 };

@@ -54,7 +54,7 @@ EstimateAsked completed(EstimateAsked asked) {
 }
 
 EstimateCase base_case(const EstimateAsked& asked, const EstimateInputs& inputs) {
-  if (inputs.config().experts.count > 0)
+  if (!predictable(inputs.config()))
     refuse(
         "{}: estimates do not know mixtures of experts yet; time a part of the corpus instead (sheaf run "
         "--limit)",

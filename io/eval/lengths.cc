@@ -263,7 +263,8 @@ void LengthsBench::open(const Job& job) {
   backend_ = open_backend(job, job.model.path);
   if (!draft.empty()) draft_ = open_backend(job, draft);
   opened_ = key;
-  device_ = find_device_model(backend_->backend().device());
+  const Backend& opened = backend_->backend();
+  device_ = predictable(opened.config()) ? find_device_model(opened.device()) : std::nullopt;
   kv_bytes_ = backend_->kv_bytes();
   most_pages_ = 0;
 }
@@ -357,7 +358,8 @@ LengthsForecast::Pass LengthsBench::simulate(const Job& job, const EvalLengths& 
       forecast.trouble = "a prompt does not fit the memory left for keys and values";
       return {};
     }
-  const std::optional<DeviceModel> device = find_device_model(like.backend().device());
+  const std::optional<DeviceModel> device =
+      predictable(config) ? find_device_model(like.backend().device()) : std::nullopt;
   std::optional<PredictedTime> predicted;
   if (device) engine.observer = &predicted.emplace(config, *device);
   const BenchRun run = run_once(counting, engine, stacks);

@@ -36,6 +36,12 @@ int64_t JobPlan::head_tokens() const {
   return most;
 }
 
+double JobPlan::rows_per_expert() const {
+  if (experts.count == 0 || engine.steps == 0) return 0;
+  const double choices = static_cast<double>(engine.tokens()) * experts.per_token;
+  return choices / (static_cast<double>(engine.steps) * experts.count);
+}
+
 nlohmann::ordered_json JobPlan::json() const {
   nlohmann::ordered_json json{{"records", read.records},
                               {"rejects", read.rejects},
@@ -48,6 +54,7 @@ nlohmann::ordered_json JobPlan::json() const {
                               {"expected_steps", engine.steps},
                               {"kv_bytes_peak", kv_peak_bytes},
                               {"kv_bytes_pool", kv_pool_bytes}};
+  if (experts.count > 0) json["rows_per_expert"] = rows_per_expert();
   if (reuses) json["reused"] = read.reused;
   if (read.trusted > 0) json["trusted"] = read.trusted;
   if (engine.first_answers > 0) json["findings"] = engine.first_answers;
@@ -94,6 +101,9 @@ std::string JobPlan::text(const Job& job) const {
   say("steps    {} of at most {} tokens, if every answer has {} tokens{}", engine.steps, step_tokens,
       answer_tokens,
       engine.first_answers > 0 ? fmt::format(" and every finding {}", job.method.finding_tokens) : "");
+  if (experts.count > 0)
+    say("experts  a step gives each of the {} of a layer {:.0f} tokens on average", experts.count,
+        rows_per_expert());
   say("memory   {:.1f} MB of keys and values at the peak, of {:.0f} MB",
       static_cast<double>(kv_peak_bytes) / 1e6, static_cast<double>(kv_pool_bytes) / 1e6);
   return text + rejects_text(read.rejects, read.records + read.rejects, reject_reasons,
@@ -155,6 +165,7 @@ std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool a
   plan.kv_pool_bytes = options.pages * page_bytes;
   plan.answer_tokens = answer_tokens;
   plan.reuses = known.has_value();
+  plan.experts = opened.model().config.experts;
   if (ids) plan.duplicates = ids->notice();
   return plan;
 }

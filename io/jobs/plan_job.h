@@ -23,10 +23,13 @@ struct JobPlan {
   int32_t answer_tokens = 0;  ///< assumed
   bool reuses = false;        ///< answers of earlier runs are left out
   std::string duplicates;     ///< a notice of records with the id of an earlier one; empty: none
+  Experts experts;            ///< of the model
 
   int64_t stacks() const;
   /// Of the instruction and its examples, at most.
   int64_t head_tokens() const;
+  /// Tokens that an expert of a layer takes in a step, on average; 0: the model has no experts.
+  double rows_per_expert() const;
   nlohmann::ordered_json json() const;
   std::string text(const Job& job) const;  ///< lines for people
 };

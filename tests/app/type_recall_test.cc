@@ -3,6 +3,7 @@
 #include <set>
 
 #include "tests/app/program.h"
+#include "tests/skip.h"
 
 namespace sheaf {
 namespace {

@@ -94,8 +94,9 @@ void compare(const Model& model) {
   ASSERT_EQ(device.layers.size(), model.layers.size());
   EXPECT_TRUE(same(downloaded(device.embedding), stacked({&model.embedding})));
   EXPECT_TRUE(same(downloaded(device.final_norm), plain(model.final_norm)));
-  if (!model.config.ropes.empty())
+  if (!model.config.ropes.empty()) {
     EXPECT_TRUE(same(downloaded(device.rope_freqs), model.config.ropes.front().freqs));
+  }
   if (model.config.tied_output)
     EXPECT_EQ(device.output.size(), 0);
   else

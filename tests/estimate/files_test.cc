@@ -230,6 +230,11 @@ TEST_F(EstimateFiles, KeysInFp8AreMultipliedAsTheyAreOnlyWhereTheKernelCan) {
   }
   config.head_dim = 32;
   EXPECT_EQ(attended_precision(config, fp8, false), wide);
+  config.score_cap = 50;
+  for (const auto& [dim, attended] : {std::pair{128, wide}, {256, fp8}}) {
+    config.head_dim = dim;
+    EXPECT_EQ(attended_precision(config, fp8, false), attended) << dim;
+  }
 }
 
 TEST_F(EstimateFiles, HardwareIsReadStrictly) {

@@ -283,6 +283,24 @@ TEST_F(HfConfig, NamedShapesWithWindowsAreThoseOfTheirConfigJson) {
                 {"model_type", "gemma3"},
                 {"text_config", text}};
   };
+  const auto qwen3_moe = [](json file) {
+    file.update({{"architectures", {"Qwen3MoeForCausalLM"}},
+                 {"model_type", "qwen3_moe"},
+                 {"decoder_sparse_step", 1},
+                 {"head_dim", 128},
+                 {"hidden_act", "silu"},
+                 {"max_position_embeddings", 40960},
+                 {"mlp_only_layers", json::array()},
+                 {"norm_topk_prob", true},
+                 {"num_experts", 128},
+                 {"num_experts_per_tok", 8},
+                 {"num_key_value_heads", 4},
+                 {"rms_norm_eps", 1e-6},
+                 {"rope_theta", 1e6},
+                 {"tie_word_embeddings", false},
+                 {"vocab_size", 151936}});
+    return file;
+  };
   const std::pair<const char*, json> all[] = {
       {"gemma-3-4b", gemma({{"hidden_size", 2560}, {"intermediate_size", 10240}, {"num_hidden_layers", 34}})},
       {"gemma-3-12b", gemma({{"hidden_size", 3840},
@@ -311,6 +329,50 @@ TEST_F(HfConfig, NamedShapesWithWindowsAreThoseOfTheirConfigJson) {
         {"tie_word_embeddings", false},
         {"vocab_size", 32000},
         {"max_position_embeddings", 32768},
+        {"hidden_act", "silu"}}},
+      {"qwen3-30b-a3b", qwen3_moe({{"hidden_size", 2048},
+                                   {"intermediate_size", 6144},
+                                   {"moe_intermediate_size", 768},
+                                   {"num_attention_heads", 32},
+                                   {"num_hidden_layers", 48}})},
+      {"qwen3-235b-a22b", qwen3_moe({{"hidden_size", 4096},
+                                     {"intermediate_size", 12288},
+                                     {"moe_intermediate_size", 1536},
+                                     {"num_attention_heads", 64},
+                                     {"num_hidden_layers", 94}})},
+      {"mixtral-8x7b",
+       {{"architectures", {"MixtralForCausalLM"}},
+        {"model_type", "mixtral"},
+        {"hidden_size", 4096},
+        {"intermediate_size", 14336},
+        {"num_attention_heads", 32},
+        {"num_hidden_layers", 32},
+        {"num_key_value_heads", 8},
+        {"num_experts_per_tok", 2},
+        {"num_local_experts", 8},
+        {"rms_norm_eps", 1e-6},
+        {"rope_theta", 1e6},
+        {"sliding_window", nullptr},
+        {"tie_word_embeddings", false},
+        {"vocab_size", 32000},
+        {"max_position_embeddings", 32768},
+        {"hidden_act", "silu"}}},
+      {"olmoe-1b-7b",
+       {{"architectures", {"OlmoeForCausalLM"}},
+        {"model_type", "olmoe"},
+        {"hidden_size", 2048},
+        {"intermediate_size", 1024},
+        {"norm_topk_prob", false},
+        {"num_attention_heads", 16},
+        {"num_experts", 64},
+        {"num_experts_per_tok", 8},
+        {"num_hidden_layers", 16},
+        {"num_key_value_heads", 16},
+        {"rms_norm_eps", 1e-6},
+        {"rope_theta", 1e6},
+        {"tie_word_embeddings", false},
+        {"vocab_size", 50304},
+        {"max_position_embeddings", 4096},
         {"hidden_act", "silu"}}}};
   for (const auto& [name, file] : all) {
     const ModelConfig wanted = read(file), shape = shape_by_name(name);
@@ -324,6 +386,9 @@ TEST_F(HfConfig, NamedShapesWithWindowsAreThoseOfTheirConfigJson) {
     EXPECT_EQ(shape.norms, wanted.norms) << name;
     EXPECT_EQ(shape.activation, wanted.activation) << name;
     EXPECT_EQ(shape.tied_output, wanted.tied_output) << name;
+    for (const auto field : {&Experts::count, &Experts::per_token, &Experts::ffn, &Experts::shared_ffn})
+      EXPECT_EQ(shape.experts.*field, wanted.experts.*field) << name;
+    EXPECT_EQ(shape.experts.normalized, wanted.experts.normalized) << name;
     EXPECT_FLOAT_EQ(shape.norm_eps, wanted.norm_eps) << name;
     EXPECT_FLOAT_EQ(shape.embedding_scale, wanted.embedding_scale) << name;
     EXPECT_FLOAT_EQ(shape.score_factor(), wanted.score_factor()) << name;
@@ -331,6 +396,7 @@ TEST_F(HfConfig, NamedShapesWithWindowsAreThoseOfTheirConfigJson) {
     ASSERT_EQ(shape.layer_count(), wanted.layer_count()) << name;
     for (size_t i = 0; i < shape.layers.size(); ++i) {
       EXPECT_EQ(shape.layers[i].window, wanted.layers[i].window) << name << " " << i;
+      EXPECT_EQ(shape.layers[i].experts, wanted.layers[i].experts) << name << " " << i;
       EXPECT_EQ(shape.ropes[static_cast<size_t>(shape.layers[i].rope)].freqs,
                 wanted.ropes[static_cast<size_t>(wanted.layers[i].rope)].freqs)
           << name << " " << i;
