@@ -45,7 +45,7 @@ def read_titles(path, closed):
         # Not what every product has: labels leave it out although the title says it.
         names = {product["category"]: {} for product in products}
         for product in products:
-            names[product["category"]] |= dict.fromkeys(product["values"].keys() - EVERYWHERE)
+            names[product["category"]] |= dict.fromkeys(name for name in product["values"] if name not in EVERYWHERE)
         for product in products:
             product["values"] = names[product["category"]] | product["values"]
     return products
