@@ -239,7 +239,7 @@ struct Consumer {
     write(item, kv_head, m);
   }
 
-  /// The same in order, see InOrderSoftmax.
+  /// An item page by page, so that a result does not depend on the blocks around it (InOrderSoftmax).
   __device__ void attend_in_order(const AttentionItem& item, int kv_head) {
     const int stages = (item.page_count + kPages - 1) / kPages;
     const int m = begin(item, kv_head);

@@ -24,8 +24,8 @@ struct Lines {
   static constexpr int kChunks = kLine / 16;
 };
 
-/// What a block takes at a time. T: numbers that are multiplied; D: dimensions of a head; kGroups: warpgroups
-/// that compute, of 64 queries each.
+/// What a block takes at a time. T: numbers that are multiplied; D: dimensions of a head; kGroups: computing
+/// warpgroups, each of 64 queries.
 ///
 /// In heads of 256, results take 128 registers of a thread, which leave room for the scores of 64 keys, not
 /// of 128; and only the queries of one item fit. In KiB of queries, stages of keys and values, and folded

@@ -9,8 +9,7 @@
 //
 // Bytes and FLOP: a stage of a full tile is 24 kB for 2.1 MFLOP. With 8,192 rows, 8 of 128 experts, hidden
 // 2,048 and experts of 768 wide, gate and up are 412 GFLOP and 0.8 GB of weights, down half of each. An
-// expert with few rows reads all of its weights for them: there, warps leave out the sums of sixteens of rows
-// that are not there, and the bytes decide.
+// expert with few rows is bound by the bytes of its weights; warps leave out sixteens of rows without a row.
 //
 // A sum adds its terms 16 at a time in the order of k, wherever its row lies in a tile.
 #include <algorithm>
