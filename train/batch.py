@@ -53,7 +53,9 @@ def rows_of_batch(batch, lengths, at_once, part=0, parts=1, layers=600):
         return -(-len(rows) // parts) * width * (layers + width)
 
     rows, width = min(packed, key=lambda rows_width: cost(*rows_width))
-    count, rows = max(1, at_once // width), rows[part::parts]
+    rows = rows[part::parts]
+    pieces = max(1, -(-len(rows) // max(1, at_once // width)))
+    count = max(1, -(-len(rows) // pieces))  # pieces of equal size: a small one takes almost as long
     return [(rows[i:i + count], width) for i in range(0, len(rows), count)]
 
 

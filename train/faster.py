@@ -3,7 +3,6 @@ import types
 
 import torch
 from peft.tuners.lora.layer import Linear as LoraLinear
-from transformers.modeling_layers import GradientCheckpointingLayer
 
 ADAPTER = "default"  # PEFT's name for the only one
 
@@ -45,11 +44,3 @@ def make_faster(model):
             if isinstance(epsilon, float) and is_plain_norm(module, epsilon):
                 module.sheaf_epsilon = epsilon
                 module.forward = types.MethodType(rms_norm, module)
-
-
-def compile_layers(model, dynamic=True):
-    """Compiles the code of the layers, which all share it, for any number and width of rows. `dynamic`: from the start
-    (True) or once they change (None)."""
-    for module in model.modules():
-        if isinstance(module, GradientCheckpointingLayer):
-            module.forward = torch.compile(module.forward, dynamic=dynamic)

@@ -78,7 +78,7 @@ def parser():
     length.add_argument("--steps", type=positive, metavar="N", help="steps, instead of --epochs")
     add("--tokens-per-batch", type=positive, default=16384, metavar="N", help="tokens per step (default: 16384)")
     add("--tokens-at-once", type=positive, metavar="N",
-        help="tokens that go through the model together; fewer need less memory (default: 16384; CPU: 2048)")
+        help="tokens that go through the model together; fewer need less memory (default: 65536; CPU: 2048)")
     add("--recompute", choices=["auto", "always", "never"], default="auto",
         help="compute layers again in the backward pass instead of keeping what they gave: a third to a half "
         "slower, with a fraction of the memory (default: auto, when a step does not fit)")
@@ -86,8 +86,6 @@ def parser():
         help="mask: all pairs of tokens of a row, with a mask; blocks: only blocks of 128 tokens of which some see each "
         "other, half as fast again on a GPU, which needs a C compiler and half a minute at first (default: auto, blocks "
         "where they work)")
-    add("--compile", action="store_true",
-        help="compile the layers, which takes a minute at first and makes steps faster; needs a C compiler")
     add("--warmup", type=share, default=0.05, metavar="SHARE",
         help="share of the steps in which the learning rate rises; then it falls as a cosine (default: 0.05)")
     add("--seed", type=int, default=0, metavar="N", help="order of the prompts and first weights (default: 0)")
@@ -125,7 +123,7 @@ def parse(arguments=None):
 
 
 # What may differ when training resumes: it changes how fast a step is or what is shown, not the weights.
-FREE = {"data", "out", "tokens_at_once", "recompute", "compile", "attention", "sheaf", "device", "checkpoint_every",
+FREE = {"data", "out", "tokens_at_once", "recompute", "attention", "sheaf", "device", "checkpoint_every",
         "log_every", "restart"}
 
 

@@ -13,7 +13,7 @@ import model as models
 from attention import missing_for_blocks, use_blocks
 from batch import batches, batches_of_epoch, make_rows, rows_of_batch
 from data import read_about, read_prompts
-from faster import compile_layers, make_faster
+from faster import make_faster
 from log import Log
 from loss import Loss
 from options import AUTO, settings
@@ -101,7 +101,7 @@ class Training:
             self.steps = sum(1 for _ in batches(self.lengths, options.seed, budget, options.epochs))
         else:
             self.steps = options.steps
-        self.at_once = options.tokens_at_once or (16384 if self.device.type == "cuda" else 2048)
+        self.at_once = options.tokens_at_once or (65536 if self.device.type == "cuda" else 2048)
         self.validate_every = options.validate_every or max(1, math.ceil(self.steps / 5))
         self.say(f"{len(self.prompts):,} prompts, {self.lengths.sum():,} tokens, {targets:,} targets; {self.steps:,} "
                  f"steps, {sum(1 for _ in batches_of_epoch(self.lengths, options.seed, 0, budget)):,} per epoch")
@@ -126,8 +126,6 @@ class Training:
         blocks = not missing and options.attention != "mask"
         if missing and options.attention == AUTO and self.device.type == "cuda":
             self.say(f"attention computes all pairs of tokens of a row, not only blocks: {missing}")
-        if options.compile:
-            compile_layers(self.model, dynamic=None if blocks else True)
         if blocks:
             use_blocks(self.model)
         self.loss = Loss(self.model, self.device, models.type_of_products(self.device), blocks)
@@ -239,8 +237,7 @@ class Training:
                 pass  # the traceback would keep the tensors of the step alive
             except TorchDynamoException as error:
                 reason = str(error).strip().splitlines()[0]
-                raise Trouble(f"code for this machine cannot be compiled ({reason}); leave out --compile and use "
-                              "--attention mask") from None
+                raise Trouble(f"code for this machine cannot be compiled ({reason}); use --attention mask") from None
             if total is None:
                 self.save_memory(pieces)
         rate = self.rate * rate_share(step, self.horizon, self.options.warmup)
@@ -275,8 +272,7 @@ class Training:
             raise NotFinite(f"the loss is {loss:.4g} and the gradient's norm {norm:.4g}")
         self.write_log()
         repeated = (self.loss.of_targets(piece.to(self.device)) for piece in pieces if len(piece.wanted))
-        with torch.compiler.set_stance("force_eager"):  # compiled layers do not show their inner ones
-            finding = diagnosis.find(self.model, repeated, loss, norm)
+        finding = diagnosis.find(self.model, repeated, loss, norm)
         found = self.processes.gather(finding)
         finding = next((finding for finding in found if finding), None)
         grown = diagnosis.growth(self.log.lines if self.processes.first else [],

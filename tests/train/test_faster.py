@@ -1,7 +1,4 @@
 """Layers in fewer passes give what the layers of PEFT and Transformers give, forward and backward."""
-import math
-import os
-import shutil
 import tempfile
 import unittest
 from pathlib import Path
@@ -14,8 +11,6 @@ import model as models
 import prompts as made
 import tiny
 import torch
-import torch._inductor.config
-import training
 from batch import make_rows
 from data import read_prompts
 from loss import Loss
@@ -134,38 +129,6 @@ class FasterTest(unittest.TestCase):
     def test_a_trained_output_layer_is_not_frozen(self):
         model = models.open_model(self.save("llama"))
         self.assertFalse(Loss(model, torch.device("cpu")).frozen)
-
-    @unittest.skipUnless(shutil.which("c++"), "there is no C++ compiler")
-    def test_compiled_layers(self):
-        """They train as others do, and a layer whose numbers are not finite is still named."""
-        tiny.save_qwen_model(self.folder / "m")
-        source = made.random_source(1)
-        made.write(self.folder / "train.parquet", [made.copying_prompt(source) for _ in range(100)], self.folder / "m")
-        run = [self.folder / "train.parquet", "--steps", 8, "--tokens-per-batch", 512, "--learning-rate", 1e-2]
-        whole, logs = training.Training.step, {}
-
-        def spoiling(self, batch):
-            if self.progress["step"] == 7 and self.options.compile:
-                layer = self.model.get_submodule("base_model.model.model.layers.1.mlp.up_proj.base_layer")
-                torch.nn.init.constant_(layer.weight, math.nan)
-            return whole(self, batch)
-
-        for name, more, code in (("plain", [], 0), ("compiled", ["--compile", "--recompute", "always"], 2)):
-            with mock.patch.object(training.Training, "step", spoiling):
-                found, text = tiny.run(*run, "--out", self.folder / name, "--log-every", 1, *more)
-            self.assertEqual(found, code, text)
-            logs[name] = torch.tensor([line["loss"] for line in tiny.read_log(self.folder / name)][:7])
-        self.assertIn("forward pass: model.layers.1.mlp.up_proj.base_layer", text)
-        self.assertTrue(torch.allclose(logs["plain"], logs["compiled"], rtol=1e-4), logs)
-
-    def test_layers_that_cannot_be_compiled(self):
-        tiny.save_model(self.folder / "m")
-        made.write(self.folder / "train.parquet", [made.copying_prompt(made.random_source(1))], self.folder / "m")
-        with mock.patch.dict(os.environ, {"CXX": "/nowhere", "TORCHINDUCTOR_CACHE_DIR": str(self.folder)}), \
-                mock.patch.object(torch._inductor.config.cpp, "cxx", ("/nowhere",)):
-            code, text = tiny.run(self.folder / "train.parquet", "--out", self.folder / "out", "--compile")
-        self.assertEqual(code, 2, text)
-        self.assertIn("leave out --compile", text)
 
     def test_only_norms_that_are_the_same_are_replaced(self):
         def replaced(model):

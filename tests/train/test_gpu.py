@@ -45,8 +45,8 @@ class GpuTest(unittest.TestCase):
     def test_trains(self):
         losses = {}
         mask = ["--attention", "mask"]
-        for more in (mask, ["--full", *mask], ["--recompute", "always", *mask], ["--compile", *mask], [], ["--compile"],
-                     ["--full"], ["--recompute", "always"]):
+        for more in (mask, ["--full", *mask], ["--recompute", "always", *mask], [], ["--full"],
+                     ["--recompute", "always"]):
             with self.subTest(more):
                 code, text = self.train(*more, "--restart")
                 self.assertEqual(code, 0, text)
