@@ -15,11 +15,6 @@ namespace {
 constexpr unsigned kAll = 0xffffffffu;
 constexpr int kRouteWarps = 8, kGatherWarps = 32, kRowThreads = 256;
 
-__device__ float highest(float value) {
-  for (int offset = 16; offset > 0; offset /= 2) value = fmaxf(value, __shfl_xor_sync(kAll, value, offset));
-  return value;
-}
-
 /// A warp's scores, expert lane + 32 i being `score[i]` of a lane; 0 beyond the last expert.
 template <int kEach>
 __device__ void make_scores(RouterScores kind, float (&score)[kEach]) {
@@ -31,7 +26,7 @@ __device__ void make_scores(RouterScores kind, float (&score)[kEach]) {
   float most = -INFINITY, sum = 0;
 #pragma unroll
   for (int i = 0; i < kEach; ++i) most = fmaxf(most, score[i]);
-  most = highest(most);
+  most = warp_most(most);
 #pragma unroll
   for (int i = 0; i < kEach; ++i) sum += score[i] = expf(score[i] - most);
   sum = warp_sum(sum);

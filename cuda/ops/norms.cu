@@ -11,12 +11,6 @@ namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 
-__device__ float warp_most(float value) {
-  for (int offset = 16; offset > 0; offset /= 2)
-    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
-  return value;
-}
-
 struct Reduced {
   float sum, most;
 };
@@ -103,6 +97,18 @@ struct NarrowRow {
     *reinterpret_cast<uint32_t*>(values + col) = pack_e4m3(s.x, s.y) | pack_e4m3(s.z, s.w) << 16;
   }
 };
+/// The same values in both.
+struct BothRow {
+  WideRow wide;
+  NarrowRow narrow;
+
+  __device__ BothRow(const BothRows& out, int64_t row, int32_t cols, float most)
+      : wide(out.wide, row, cols, most), narrow(out.narrow, row, cols, most) {}
+  __device__ void put(int col, float4 v) const {
+    wide.put(col, v);
+    narrow.put(col, v);
+  }
+};
 template <class Out>
 struct RowOf;
 template <>
@@ -112,6 +118,10 @@ struct RowOf<bf16*> {
 template <>
 struct RowOf<Fp8Rows> {
   using Type = NarrowRow;
+};
+template <>
+struct RowOf<BothRows> {
+  using Type = BothRow;
 };
 
 /// `x` [any rows, hidden], `row_index` [rows] or null, `weight` [hidden], `out` [rows, hidden]: a block a
@@ -184,7 +194,7 @@ template <class In, class Out>
 __global__ void round_kernel(const In* in, int32_t cols, Out out) {
   const In* row = in + int64_t{blockIdx.x} * cols;
   float most = 0;
-  if constexpr (std::is_same_v<Out, Fp8Rows>) {
+  if constexpr (!std::is_same_v<Out, bf16*>) {
     for (int col = threadIdx.x * 4; col < cols; col += kThreads * 4)
       most = fmaxf(most, most_of(four_at(row, col, cols)));
     most = reduce_block(0, most).most;
@@ -251,6 +261,8 @@ template void rms_norm(const float*, const int32_t*, const float*, int32_t, int3
                        cudaStream_t);
 template void rms_norm(const float*, const int32_t*, const float*, int32_t, int32_t, float, Fp8Rows,
                        cudaStream_t);
+template void rms_norm(const float*, const int32_t*, const float*, int32_t, int32_t, float, BothRows,
+                       cudaStream_t);
 
 template <class Out>
 void add_normed(const float* y, const ResidualNorms& norms, int32_t rows, int32_t hidden, float* x, Out out,
@@ -259,6 +271,8 @@ void add_normed(const float* y, const ResidualNorms& norms, int32_t rows, int32_
 }
 template void add_normed(const float*, const ResidualNorms&, int32_t, int32_t, float*, bf16*, cudaStream_t);
 template void add_normed(const float*, const ResidualNorms&, int32_t, int32_t, float*, Fp8Rows, cudaStream_t);
+template void add_normed(const float*, const ResidualNorms&, int32_t, int32_t, float*, BothRows,
+                         cudaStream_t);
 
 template <class In, class Out>
 void round_rows(const In* in, int32_t rows, int32_t cols, Out out, cudaStream_t stream) {
@@ -266,6 +280,7 @@ void round_rows(const In* in, int32_t rows, int32_t cols, Out out, cudaStream_t 
 }
 template void round_rows(const float*, int32_t, int32_t, bf16*, cudaStream_t);
 template void round_rows(const float*, int32_t, int32_t, Fp8Rows, cudaStream_t);
+template void round_rows(const float*, int32_t, int32_t, BothRows, cudaStream_t);
 template void round_rows(const bf16*, int32_t, int32_t, Fp8Rows, cudaStream_t);
 
 void align_rows(const Fp8Rows& rows, int32_t count, int32_t cols, cudaStream_t stream) {

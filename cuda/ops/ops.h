@@ -43,7 +43,7 @@ void embed(const PackedRows& table, const int32_t* tokens, int32_t rows, float* 
 
 /// out [rows, hidden]: out[i] = rms_norm(x[row_index[i]]) * weight. `x` [any rows, hidden], `weight`
 /// [hidden], `row_index` [rows], or null: row i.
-template <class Out>  // bf16* or Fp8Rows
+template <class Out>  // bf16*, Fp8Rows or BothRows
 void rms_norm(const float* x, const int32_t* row_index, const float* weight, int32_t rows, int32_t hidden,
               float eps, Out out, cudaStream_t stream);
 
@@ -62,12 +62,12 @@ struct ResidualNorms {
   float eps = 0;
 };
 /// x += scale × norm(y), and out = norm(x), rounded. `y`, `x` and `out` [rows, hidden].
-template <class Out>  // bf16* or Fp8Rows
+template <class Out>  // bf16*, Fp8Rows or BothRows
 void add_normed(const float* y, const ResidualNorms& norms, int32_t rows, int32_t hidden, float* x, Out out,
                 cudaStream_t stream);
 
 /// out [rows, cols] = in [rows, cols], rounded.
-template <class In, class Out>  // float to bf16*, float or bf16 to Fp8Rows
+template <class In, class Out>  // float to bf16* or BothRows, float or bf16 to Fp8Rows
 void round_rows(const In* in, int32_t rows, int32_t cols, Out out, cudaStream_t stream);
 
 /// Brings the blocks of `count` rows of `cols` columns to the scale of their row, the largest of its blocks'
