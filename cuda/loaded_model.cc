@@ -109,8 +109,8 @@ Fp8Weight LoadedModel::fp8_weight(const DeviceMatrix& matrix) const {
 int32_t LoadedModel::experts_at_once(const DeviceMatrix& matrix) const {
   const int32_t count = config.experts.count;
   if (matrix.packed.empty()) return count;
-  const int64_t room = std::max(expanded.size(), expanded8.size());
-  return static_cast<int32_t>(std::min<int64_t>(count, room / (matrix.values() / count)));
+  const int64_t values = std::max(expanded.size(), expanded8.size());
+  return static_cast<int32_t>(std::min<int64_t>(count, values / (matrix.values() / count)));
 }
 
 const bf16* LoadedModel::bf16_weight(const DeviceMatrix& matrix, const ExpertRange& range,

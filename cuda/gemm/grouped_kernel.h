@@ -24,6 +24,7 @@
 #include "cuda/base/launch.h"
 #include "cuda/gemm/gemm.h"
 #include "cuda/gemm/grouped.h"
+#include "cuda/gemm/grouped_tiles.h"
 #include "cuda/ops/gates.h"
 
 namespace sheaf::cuda {
@@ -39,7 +40,7 @@ static_assert(kCols / 2 == kFp8Block, "gated values of a tile share a scale");
 constexpr int kStages = 4;
 constexpr int kStageBytes = (kRows + kCols) * kLineBytes;
 constexpr int kShared = kStages * kStageBytes;
-static_assert(kThreads * 2 == kMostGroups, "a thread counts the tiles of two experts");
+static_assert(kThreads * 2 >= kMostGroups, "a thread counts the tiles of two experts");
 static_assert(kShared + (kMostGroups + 1) * 4 + 32 <= 101376, "an Ada block's shared memory");
 static_assert(kThreads / kUnits == kRows / 2, "a thread brings two rows of input and four of weights");
 
@@ -55,11 +56,6 @@ struct Factors {
   __device__ int64_t source(int gathered) const { return rows.sources ? rows.sources[gathered] : gathered; }
 };
 
-/// A part of the results: rows [first_row, first_row + height) of the gathered ones, all of one expert.
-struct Tile {
-  int expert, first_row, height, first_col;  ///< height 0: there is none
-};
-
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
 template <class Element>
 constexpr bool kMultiplies = true;  // Ada and later GPUs multiply e4m3
@@ -69,49 +65,6 @@ constexpr bool kMultiplies = !kScaled<Element>;
 #endif
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-/// begins[e] = the tiles, one above the other, of the experts before e; begins[experts] = those of all. By
-/// the whole block.
-template <class In>
-__device__ void count_tiles(const Grouped<In>& rows, int* begins) {
-  __shared__ int sums[kThreads / 32];
-  const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
-  const auto tiles_of = [&](int expert) {
-    if (expert >= rows.experts) return 0;
-    return (rows.offsets[expert + 1] - rows.offsets[expert] + kRows - 1) / kRows;
-  };
-  const int first = 2 * thread, own = tiles_of(first), sum = own + tiles_of(first + 1);
-  int up_to = sum;  // of the warp's threads up to this one
-#pragma unroll
-  for (int offset = 1; offset < 32; offset *= 2) {
-    const int other = __shfl_up_sync(0xffffffffu, up_to, offset);
-    if (lane >= offset) up_to += other;
-  }
-  if (lane == 31) sums[warp] = up_to;
-  __syncthreads();
-  int before = up_to - sum;
-  for (int i = 0; i < warp; ++i) before += sums[i];
-  if (first <= rows.experts) begins[first] = before;
-  if (first < rows.experts) begins[first + 1] = before + own;
-  if (first + 2 == kMostGroups && rows.experts == kMostGroups) begins[kMostGroups] = before + sum;
-  __syncthreads();
-}
-
-/// Tile `index`: an expert's tiles follow one another column by column, so that those computed at once share
-/// their weights.
-template <class Element>
-__device__ Tile tile_at(const Factors<Element>& factors, const int* begins, int index) {
-  const int across = (factors.n + kCols - 1) / kCols, experts = factors.rows.experts;
-  if (index >= begins[experts] * across) return {0, 0, 0, 0};
-  int low = 0, high = experts;  // the last expert whose tiles begin at or before the index
-  while (high - low > 1) {
-    const int middle = (low + high) / 2;
-    (begins[middle] * across <= index ? low : high) = middle;
-  }
-  const int down = begins[low + 1] - begins[low], inside = index - begins[low] * across;
-  const int first_row = factors.rows.offsets[low] + inside % down * kRows;
-  return {low, first_row, min(kRows, factors.rows.offsets[low + 1] - first_row), inside / down * kCols};
-}
-
 /// Where 16 bytes of a row of a stage lie: rows are spread over the banks.
 __device__ int place(int row, int unit) {
   return row * kLineBytes + (unit ^ (row / 2 % kUnits)) * 16;
@@ -313,12 +266,13 @@ __global__ __launch_bounds__(kThreads, 1) void grouped_kernel(Factors<Element> f
     constexpr bool kRounds = kScaled<Element> && is_gated(epilogue);
     extern __shared__ __align__(128) uint8_t ring[];
     __shared__ int begins[kMostGroups + 1];
-    count_tiles(factors.rows, begins);
+    count_tiles<kRows>(factors.rows.offsets, factors.rows.experts, begins);
+    const TileList tiles{factors.rows.offsets, begins, factors.rows.experts, (factors.n + kCols - 1) / kCols};
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
     const int warp_row = warp / 4 * 64, warp_col = warp % 4 * 64;
     const int stages = (factors.k + kDepth<Element> - 1) / kDepth<Element>;
     int index = static_cast<int>(blockIdx.x);
-    Tile tile = tile_at(factors, begins, index);
+    Tile tile = tiles.at<kRows, kCols>(index);
     Sources<Element> sources(factors, tile);
     const auto fetch = [&](int stage) {
       if (stage < stages)
@@ -339,7 +293,7 @@ __global__ __launch_bounds__(kThreads, 1) void grouped_kernel(Factors<Element> f
                                 tile.height - warp_row, lane);
       }
       const Tile done = tile;
-      tile = tile_at(factors, begins, index += static_cast<int>(gridDim.x));
+      tile = tiles.at<kRows, kCols>(index += static_cast<int>(gridDim.x));
       __syncthreads();  // the ring is read
       if constexpr (kScaled<Element>) scale_sums(sum, factors, done, warp_row, warp_col, lane);
       // Rows find their scales in the ring, before it is filled again.

@@ -7,7 +7,7 @@
 
 #include "cuda/base/devices.h"
 #include "cuda/gemm/gemm.h"
-#include "cuda/gemm/grouped.h"
+#include "cuda/gemm/grouped_hopper.h"
 #include "cuda/ops/experts.h"
 #include "tests/cuda/activated.h"
 #include "tests/cuda/copies.h"
@@ -34,7 +34,7 @@ using test::Weight;
   SKIP_UNLESS(cutlass_grouped_fp8_bytes(1) > 0, ::sheaf::test::Lacking::tool, \
               "this program was built without CUTLASS")
 
-enum class By { ours, cutlass };
+enum class By { ours, cutlass, hopper };
 
 std::vector<int32_t> offsets_of(const std::vector<int32_t>& counts) {
   std::vector<int32_t> offsets{0};
@@ -101,6 +101,9 @@ std::vector<bf16> multiply(const Case& given, By by) {
   if (by == By::cutlass)
     multiply_grouped_cutlass(given.rows(), given.weight.view(), given.n, given.k, room.data(), out.data(),
                              nullptr);
+  else if (by == By::hopper)
+    multiply_grouped_hopper(given.rows(), given.gathered_rows(), given.weight.view(), given.n, given.k,
+                            out.data(), nullptr);
   else
     multiply_grouped(given.rows(), given.weight.view(), given.n, given.k, out.data(), nullptr);
   return fetch(out);
@@ -137,6 +140,13 @@ TEST(GroupedFp8, CutlassEqualsPlainSums) {
   std::mt19937 random(6);
   for (const std::vector<int32_t>& counts : kSpreads)
     for (const auto& [n, k] : kSizes) compare(Case(counts, n, k, false, random), By::cutlass);
+}
+
+TEST(GroupedFp8, HopperEqualsPlainSums) {
+  NEED_HOPPER();
+  std::mt19937 random(13);
+  for (const std::vector<int32_t>& counts : kSpreads)
+    for (const auto& [n, k] : kSizes) compare(Case(counts, n, k, false, random), By::hopper);
 }
 
 /// The gates and ups of `right` as they stand one above the other in each expert's weight.
@@ -178,12 +188,20 @@ TEST(GroupedFp8, GatesRoundWhatTheyMake) {
         for (const Activation activation : {Activation::silu, Activation::gelu_tanh}) {
           const Case given(counts, n, k, gathered, random);
           const Interleaved weight(given);
-          const Rows out(given.gathered_rows(), n / 2);
-          multiply_grouped_gated(activation, given.rows(), weight.view(), n / 2, k, out.view(), nullptr);
-          align_rows(out.view(), static_cast<int32_t>(given.gathered_rows()), static_cast<int32_t>(n / 2),
-                     nullptr);
-          EXPECT_LT(relative_error(out.numbers(), gated_of(given.sums(), n, activation)), kRounded)
-              << n << " x " << k << ", " << given.gathered_rows() << " rows";
+          const std::vector<double> right = gated_of(given.sums(), n, activation);
+          const auto rows = static_cast<int32_t>(given.gathered_rows());
+          for (const By by : {By::ours, By::hopper}) {
+            if (by == By::hopper && (gathered || !grouped_hopper_products(n, k))) continue;
+            const Rows out(rows, n / 2);
+            if (by == By::hopper)
+              multiply_grouped_gated_hopper(activation, given.rows(), rows, weight.view(), n / 2, k,
+                                            out.view(), nullptr);
+            else
+              multiply_grouped_gated(activation, given.rows(), weight.view(), n / 2, k, out.view(), nullptr);
+            align_rows(out.view(), rows, static_cast<int32_t>(n / 2), nullptr);
+            EXPECT_LT(relative_error(out.numbers(), right), kRounded)
+                << n << " x " << k << ", " << rows << " rows by " << static_cast<int>(by);
+          }
         }
 }
 
@@ -273,6 +291,12 @@ TEST(GroupedFp8, CutlassRowsDoNotDependOnTheirNeighbours) {
   for (const uint32_t step : {2, 7, 61}) compare_alone(By::cutlass, step, random);
 }
 
+TEST(GroupedFp8, HopperRowsDoNotDependOnTheirNeighbours) {
+  NEED_HOPPER();
+  std::mt19937 random(14);
+  for (const uint32_t step : {2, 7, 61}) compare_alone(By::hopper, step, random);
+}
+
 TEST(GroupedFp8, ManyExpertsOrOne) {
   NEED_ADA();
   std::mt19937 random(12);
@@ -284,6 +308,7 @@ TEST(GroupedFp8, ManyExpertsOrOne) {
     const Case given(counts, 48, 64, false, random);
     compare(given, By::ours);
     if (cutlass_grouped_fp8_bytes(1) > 0) compare(given, By::cutlass);
+    if (grouped_hopper_products(given.n, given.k)) compare(given, By::hopper);
   }
 }
 
