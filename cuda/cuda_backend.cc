@@ -40,8 +40,9 @@ WeightKind kind_for(const Model& model, const CudaOptions& options) {
   const bool can_pack = can_stay_packed(model);
   if (options.weights == WeightStorage::packed && !can_pack)
     refuse(
-        "model.weights: packed does not work with rows whose length is not a multiple of 8, or "
-        "with GPTQ's sorted columns (desc_act); set model.weights: expanded");
+        "model.weights: packed does not work with rows whose length is not a multiple of 8, with GPTQ's "
+        "sorted columns (desc_act), or with experts of a layer that differ in their types or have adapters; "
+        "set model.weights: expanded");
   if (options.weights == WeightStorage::packed ||
       (options.weights == WeightStorage::automatic && can_pack && !fits(false))) {
     if (fits(true)) return {options.fp8, true};
