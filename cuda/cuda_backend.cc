@@ -40,8 +40,9 @@ WeightKind kind_for(const Model& model, const CudaOptions& options) {
   const bool can_pack = can_stay_packed(model);
   if (options.weights == WeightStorage::packed && !can_pack)
     refuse(
-        "model.weights: packed does not work with rows whose length is not a multiple of 8, or "
-        "with GPTQ's sorted columns (desc_act); set model.weights: expanded");
+        "model.weights: packed does not work with rows whose length is not a multiple of 8, with GPTQ's "
+        "sorted columns (desc_act), or with experts of a layer that differ in their types or have adapters; "
+        "set model.weights: expanded");
   if (options.weights == WeightStorage::packed ||
       (options.weights == WeightStorage::automatic && can_pack && !fits(false))) {
     if (fits(true)) return {options.fp8, true};
@@ -192,10 +193,13 @@ class CudaBackend final : public Backend {
   /// What numbers are computed in: "bf16, reproducible".
   std::string numbers() const {
     const int32_t experts = config().experts.count;
+    const int64_t cutlass = experts == 0 ? 0
+                            : model_.fp8 ? cutlass_grouped_fp8_bytes(experts)
+                                         : cutlass_grouped_bytes(experts);
     return fmt::format("{}{}{}{}{}", model_.fp8 ? "fp8" : "bf16", model_.packed() ? ", weights packed" : "",
                        options_.fp8_keys ? ", keys and values in fp8" : "",
                        options_.reproducible ? ", reproducible" : "",
-                       experts > 0 && cutlass_grouped_bytes(experts) > 0 ? ", experts by CUTLASS" : "");
+                       cutlass > 0 ? ", experts by CUTLASS" : "");
   }
 
   /// An engine may be made on one thread and run on another.

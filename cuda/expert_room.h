@@ -2,6 +2,7 @@
 #include "core/backend/footprint.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/base/floats.h"
+#include "cuda/base/fp8_memory.h"
 #include "cuda/gemm/grouped.h"
 #include "cuda/ops/experts.h"
 
@@ -16,13 +17,14 @@ struct ExpertRoom {
   DeviceMemory<int32_t> chosen;   ///< experts, places and sources of Routing, each [gathered rows]
   DeviceMemory<float> weights;    ///< [gathered rows]
   DeviceMemory<int32_t> offsets;  ///< [experts + 1]
-  DeviceMemory<bf16> gated;       ///< [gathered rows, ffn of an expert]
-  DeviceMemory<bf16>
-      given;  ///< [gathered rows, hidden]; first CUTLASS's copied inputs, then what experts give
-  DeviceMemory<bf16> gate_up;       ///< [gathered rows, 2 ffn of an expert], where CUTLASS computes it
+  DeviceMemory<bf16> gated;       ///< [gathered rows, ffn of an expert]; or:
+  Fp8Memory gated8;               ///< the same in FP8
+  DeviceMemory<bf16> given;       ///< [gathered rows, hidden]; first CUTLASS's inputs, then what experts give
+  DeviceMemory<float> in_scales;  ///< [gathered rows], of CUTLASS's inputs in FP8
+  DeviceMemory<bf16> gate_up;     ///< [gathered rows, 2 ffn of an expert], where CUTLASS computes it
   DeviceMemory<std::byte> cutlass;  ///< cutlass_grouped_bytes
 
-  void grow(int64_t rows, const ModelConfig& config) {
+  void grow(int64_t rows, const ModelConfig& config, bool fp8) {
     const Experts& experts = config.experts;
     if (experts.count == 0) return;
     const int64_t gathered = rows * experts.per_token;
@@ -30,11 +32,14 @@ struct ExpertRoom {
     chosen.grow(3 * gathered);
     weights.grow(gathered);
     offsets.grow(experts.count + 1);
-    gated.grow(gathered * experts.ffn);
+    fp8 ? gated8.grow(gathered, experts.ffn) : gated.grow(gathered * experts.ffn);
     given.grow(gathered * config.hidden);
-    cutlass.grow(cutlass_grouped_bytes(experts.count));
+    if (fp8) in_scales.grow(gathered);
+    cutlass.grow(fp8 ? cutlass_grouped_fp8_bytes(experts.count) : cutlass_grouped_bytes(experts.count));
     if (cutlass.size() > 0) gate_up.grow(2 * gathered * experts.ffn);
   }
+  /// CUTLASS's inputs in FP8.
+  Fp8Rows copied8() const { return {reinterpret_cast<e4m3*>(given.data()), in_scales.data(), nullptr}; }
   Routing routing() const {
     const int64_t gathered = weights.size();
     return {chosen.data(), weights.data(), chosen.data() + gathered, chosen.data() + 2 * gathered,

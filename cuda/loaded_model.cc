@@ -44,11 +44,6 @@ std::vector<int32_t> windows_of(const ModelConfig& config) {
 void check_experts(const ModelConfig& config, const CudaOptions& options) {
   const Experts& experts = config.experts;
   if (experts.count == 0) return;
-  if (options.fp8) refuse("model.dtype: fp8 does not work with mixtures of experts on a GPU yet; use bf16");
-  if (options.weights == WeightStorage::packed)
-    refuse(
-        "model.weights: packed does not work with mixtures of experts on a GPU yet; set model.weights: "
-        "expanded");
   if (experts.count > kMostExperts || experts.per_token > kMostChoices)
     refuse(
         "{} experts, {} for each token, are more than the CUDA engine supports ({} and {}); set "
@@ -58,6 +53,13 @@ void check_experts(const ModelConfig& config, const CudaOptions& options) {
     if (size % 8 != 0)
       refuse("experts of {} x {} need sizes that are multiples of 8; set engine.device: cpu", experts.ffn,
              config.hidden);
+  if (!options.fp8) return;
+  for (const int32_t size : {experts.ffn, experts.shared_ffn})
+    if (size % 16 != 0)
+      refuse("model.dtype: fp8 needs sizes that are multiples of 16, but experts have {}; use bf16", size);
+  if (experts.ffn > kMostGated)
+    refuse("model.dtype: fp8 works with experts of up to {} wide, but these have {}; use bf16", kMostGated,
+           experts.ffn);
 }
 
 }  // namespace
@@ -71,10 +73,14 @@ LoadedModel::LoadedModel(ModelConfig the_config, DeviceWeights the_weights, bool
       layout(head_layout(config)),
       products(kernels, config.activation) {
   products.set_stream(stream.get());
-  if (!packed()) return;
   int64_t most = 0;
-  for (const DeviceLayer& layer : weights.layers)
-    for (const DeviceMatrix* matrix : layer.matrices()) most = std::max(most, matrix->values());
+  for (const DeviceLayer& layer : weights.layers) {
+    for (const DeviceMatrix* matrix : layer.matrices())
+      if (!matrix->packed.empty()) most = std::max(most, matrix->values());
+    for (const DeviceMatrix* matrix : layer.experts.matrices())
+      if (!matrix->packed.empty())
+        most = std::max(most, expanded_values(matrix->values(), config.experts.count));
+  }
   if (fp8)
     expanded8.grow(most);
   else
@@ -98,6 +104,40 @@ Fp8Weight LoadedModel::fp8_weight(const DeviceMatrix& matrix) const {
   for (const PackedPart& part : matrix.packed)
     expand_rows(part.rows, part.place, matrix.peaks.data(), expanded8.data(), stream.get());
   return {expanded8.data(), matrix.scales.data()};
+}
+
+int32_t LoadedModel::experts_at_once(const DeviceMatrix& matrix) const {
+  const int32_t count = config.experts.count;
+  if (matrix.packed.empty()) return count;
+  const int64_t values = std::max(expanded.size(), expanded8.size());
+  return static_cast<int32_t>(std::min<int64_t>(count, values / (matrix.values() / count)));
+}
+
+const bf16* LoadedModel::bf16_weight(const DeviceMatrix& matrix, const ExpertRange& range,
+                                     const int32_t* offsets) const {
+  const int32_t count = config.experts.count;
+  if (matrix.packed.empty()) return matrix.wide.data() + matrix.wide.size() / count * range.first;
+  for (const PackedPart& part : matrix.packed) {
+    const ExpertRows rows{offsets + range.first, part.rows.rows / count};
+    expand_experts(part.rows.from(rows.each * range.first, rows.each * range.count), rows, part.place,
+                   expanded.data(), stream.get());
+  }
+  return expanded.data();
+}
+
+Fp8Weight LoadedModel::fp8_weight(const DeviceMatrix& matrix, const ExpertRange& range,
+                                  const int32_t* offsets) const {
+  const int32_t count = config.experts.count;
+  const float* const scales = matrix.scales.data() + matrix.scales.size() / count * range.first;
+  if (matrix.packed.empty())
+    return {matrix.narrow.data() + matrix.narrow.size() / count * range.first, scales};
+  const float* const peaks = matrix.peaks.data() + matrix.peaks.size() / count * range.first;
+  for (const PackedPart& part : matrix.packed) {
+    const ExpertRows rows{offsets + range.first, part.rows.rows / count};
+    expand_experts(part.rows.from(rows.each * range.first, rows.each * range.count), rows, part.place, peaks,
+                   expanded8.data(), stream.get());
+  }
+  return {expanded8.data(), scales};
 }
 
 void check_model(const ModelConfig& config, const CudaOptions& options) {

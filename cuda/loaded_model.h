@@ -9,6 +9,7 @@
 #include "cuda/attention/attention.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/base/floats.h"
+#include "cuda/base/fp8_memory.h"
 #include "cuda/base/heads.h"
 #include "cuda/cuda_backend.h"
 #include "cuda/expert_room.h"
@@ -17,19 +18,6 @@
 #include "cuda/weights/device_weights.h"
 
 namespace sheaf::cuda {
-
-/// Room for rows of e4m3 values.
-struct Fp8Memory {
-  DeviceMemory<e4m3> values;
-  DeviceMemory<float> scales, blocks;
-
-  void grow(int64_t rows, int64_t cols) {
-    values.grow(rows * cols);
-    scales.grow(rows);
-    blocks.grow(rows * fp8_blocks(cols));
-  }
-  Fp8Rows rows() const { return {values.data(), scales.data(), blocks.data()}; }
-};
 
 /// Device memory that every step uses anew.
 struct Activations {
@@ -72,8 +60,9 @@ struct Activations {
     const int64_t heads = config.heads, q_size = heads * config.head_dim, ffn = widest_mlp(config);
     x.grow(size.rows * config.hidden);
     rope.grow(size.rows * config.rotary_dim * rotary_tables(config));
-    // Picked rows pass through it too, and a row may be picked twice.
-    normed.grow(std::max(fp8 ? 0 : size.rows, size.picks_at_once) * config.hidden);
+    // Picked rows pass through it too, and a row may be picked twice. Routers read it in FP8 models, too.
+    const bool wide = !fp8 || config.experts.count > 0;
+    normed.grow(std::max(wide ? size.rows : 0, size.picks_at_once) * config.hidden);
     if (keeps_blocks(config)) y.grow(size.rows * config.hidden);
     qkv.grow(scratch_tokens(size.rows) * (q_size + int64_t{2} * config.kv_heads * config.head_dim));
     q.grow(size.rows * heads * layout.padded_dim);
@@ -87,7 +76,7 @@ struct Activations {
       gate_up.grow(scratch_tokens(size.rows) * 2 * ffn);
       mlp.grow(size.rows * ffn);
     }
-    experts.grow(size.rows, config);
+    experts.grow(size.rows, config, fp8);
     partial_out.grow(size.partial_rows * heads * layout.padded_dim);
     partial_lse.grow(size.partial_rows * heads);
     logits.grow(size.picks_at_once * config.vocab);
@@ -113,6 +102,11 @@ struct KvPool {
   }
 };
 
+/// Experts [first, first + count) of a layer.
+struct ExpertRange {
+  int32_t first, count;
+};
+
 /// A model on its device, and what its steps use there, one after the other on one stream.
 struct LoadedModel {
   LoadedModel(ModelConfig config, DeviceWeights weights, bool fp8, ProductKernels kernels);
@@ -133,12 +127,18 @@ struct LoadedModel {
   DeviceMemory<e4m3> expanded8;     ///< one expanded matrix in FP8
   std::vector<float> host_logits;   ///< [picks at once, vocab], for tokens that are drawn on the host
 
-  bool packed() const { return !weights.layers.empty() && !weights.layers.front().qkv.packed.empty(); }
+  bool packed() const { return expanded.size() + expanded8.size() > 0; }
   int32_t group() const { return config.heads / config.kv_heads; }
   /// A matrix as products read it. A packed one is expanded into memory that the next one will take: the
   /// stream keeps the order.
   const bf16* bf16_weight(const DeviceMatrix& matrix) const;
   Fp8Weight fp8_weight(const DeviceMatrix& matrix) const;
+  /// The same for some of the experts in a matrix of all. Of packed ones, only those that have rows of the
+  /// step are expanded: `offsets` as in Routing.
+  const bf16* bf16_weight(const DeviceMatrix& matrix, const ExpertRange& range, const int32_t* offsets) const;
+  Fp8Weight fp8_weight(const DeviceMatrix& matrix, const ExpertRange& range, const int32_t* offsets) const;
+  /// How many experts of a matrix are multiplied together: as many as there is room for expanded.
+  int32_t experts_at_once(const DeviceMatrix& matrix) const;
 
   /// Which of the windows a layer has.
   size_t window_of(int32_t layer) const;

@@ -10,6 +10,7 @@ struct Bf16 {
     return model.bf16_weight(matrix);
   }
   static bf16* normed(const Activations& room) { return room.normed.data(); }
+  static bf16* routed(const Activations& room) { return room.normed.data(); }
   static bf16* mlp(const Activations& room) { return room.mlp.data(); }
   static Fp8Rows attended(const LoadedModel&) { return {}; }
   static bf16* mixed(const LoadedModel& model, int32_t) { return model.room.mixed.data(); }
@@ -20,6 +21,8 @@ struct Fp8 {
     return model.fp8_weight(matrix);
   }
   static Fp8Rows normed(const Activations& room) { return room.normed8.rows(); }
+  /// A router reads bf16, so that fewer roundings change a choice.
+  static BothRows routed(const Activations& room) { return {room.normed.data(), room.normed8.rows()}; }
   static Fp8Rows mlp(const Activations& room) { return room.mlp8.rows(); }
   static Fp8Rows attended(const LoadedModel& model) {
     return model.attention_rounds ? model.room.mixed8.rows() : Fp8Rows{};
@@ -37,23 +40,24 @@ struct Fp8 {
 
 /// What a block gives, in `y`, is added to the residual stream; `next` [hidden] is the norm before the next
 /// block, or nothing.
-template <class Numbers>
-void add_block(const LoadedModel& model, const DeviceMemory<float>& norm, const float* next, int32_t rows) {
+template <class Out>  // Numbers::normed() or routed()
+void add_block(const LoadedModel& model, const DeviceMemory<float>& norm, const float* next, int32_t rows,
+               const Out& out) {
   const ModelConfig& config = model.config;
   add_normed(model.room.y.data(), {norm.data(), next, config.residual_scale, config.norm_eps}, rows,
-             config.hidden, model.room.x.data(), Numbers::normed(model.room), model.stream.get());
+             config.hidden, model.room.x.data(), out, model.stream.get());
 }
 
 /// What the next block reads of the residual stream: normed by `norm` [hidden], or as it is.
-template <class Numbers>
-void enter_block(const LoadedModel& model, const DeviceMemory<float>& norm, int32_t rows) {
+template <class Out>  // Numbers::normed() or routed()
+void enter_block(const LoadedModel& model, const DeviceMemory<float>& norm, int32_t rows, const Out& out) {
   const ModelConfig& config = model.config;
   const Activations& room = model.room;
   if (norm.size() > 0)
-    rms_norm(room.x.data(), nullptr, norm.data(), rows, config.hidden, config.norm_eps, Numbers::normed(room),
+    rms_norm(room.x.data(), nullptr, norm.data(), rows, config.hidden, config.norm_eps, out,
              model.stream.get());
   else
-    round_rows(room.x.data(), rows, config.hidden, Numbers::normed(room), model.stream.get());
+    round_rows(room.x.data(), rows, config.hidden, out, model.stream.get());
 }
 
 /// Heads, attention, its output, and the norm that follows. What it reads is normed already where blocks are
@@ -69,7 +73,7 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
   f16 *keys = model.keys(index), *values = model.values(index);
 
   const bool apart = adds_apart(config);
-  if (!apart) enter_block<Numbers>(model, layer.pre_attention_norm, rows);
+  if (!apart) enter_block(model, layer.pre_attention_norm, rows, Numbers::normed(room));
   step.clock.mark(Stage::norms);
   HeadTargets targets{layer.qkv_bias.data(),
                       layer.q_norm.data(),
@@ -120,10 +124,16 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
   model.products.multiply(Numbers::weight(model, layer.o), mixed, rows, hidden, q_size,
                           apart ? room.y.data() : room.x.data(), !apart);
   step.clock.mark(Stage::attention_output);
-  if (apart)
-    add_block<Numbers>(model, layer.post_attention_norm, layer.pre_mlp_norm.data(), rows);
+  const auto leave = [&](const auto& out) {
+    if (apart)
+      add_block(model, layer.post_attention_norm, layer.pre_mlp_norm.data(), rows, out);
+    else
+      enter_block(model, layer.pre_mlp_norm, rows, out);
+  };
+  if (config.layers[static_cast<size_t>(index)].experts)
+    leave(Numbers::routed(room));
   else
-    enter_block<Numbers>(model, layer.pre_mlp_norm, rows);
+    leave(Numbers::normed(room));
   step.clock.mark(Stage::norms);
 }
 
@@ -149,8 +159,9 @@ void run_mlp(LoadedModel& model, Step& step, int32_t index) {
   }
   if (!apart) return;
   const size_t next = static_cast<size_t>(index) + 1;
-  add_block<Numbers>(model, layer.post_mlp_norm,
-                     next < layers.size() ? layers[next].pre_attention_norm.data() : nullptr, rows);
+  add_block(model, layer.post_mlp_norm,
+            next < layers.size() ? layers[next].pre_attention_norm.data() : nullptr, rows,
+            Numbers::normed(room));
 }
 
 }  // namespace
@@ -175,7 +186,8 @@ void start_rows(LoadedModel& model, const Step& step) {
     scale_rows(room.x.data(), int64_t{rows} * config.hidden, config.embedding_scale, 0, stream);
   if (!adds_apart(config)) return;
   const DeviceMemory<float>& norm = weights.layers.front().pre_attention_norm;
-  model.fp8 ? enter_block<Fp8>(model, norm, rows) : enter_block<Bf16>(model, norm, rows);
+  model.fp8 ? enter_block(model, norm, rows, Fp8::normed(room))
+            : enter_block(model, norm, rows, Bf16::normed(room));
 }
 
 void run_layers(LoadedModel& model, Step& step, int32_t layers) {

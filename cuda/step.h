@@ -121,7 +121,7 @@ struct LoadedModel;
 void start_rows(LoadedModel& model, const Step& step);
 
 /// The experts of layer `index` and the MLP beside them: what they give is added to the residual stream, or
-/// lies in the room's `y` where blocks are added apart. In bf16.
+/// lies in the room's `y` where blocks are added apart. Reads `normed`, in FP8 models `normed8`, too.
 void run_experts(LoadedModel& model, Step& step, int32_t index);
 
 /// The first `layers` layers.

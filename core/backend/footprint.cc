@@ -7,13 +7,18 @@
 namespace sheaf {
 namespace {
 
-/// Bytes that the experts of a layer take for a token on the CUDA engine.
+/// Bytes that the experts of a layer take for a token on the CUDA engine, in bf16 or in FP8, whichever takes
+/// more.
 int64_t cuda_expert_bytes(const ModelConfig& config) {
   const Experts& experts = config.experts;
   if (experts.count == 0) return 0;
   // A choice: its expert, weight, place and source; gate and up, what they make, and what the expert gives.
-  const int64_t choice = 4 * int64_t{4} + 2 * (3 * int64_t{experts.ffn} + config.hidden);
-  return int64_t{4} * router_rows(experts) + experts.per_token * choice;
+  const int64_t ffn = experts.ffn, hidden = config.hidden, choice = 4 * int64_t{4} + 2 * (2 * ffn + hidden);
+  // What gate and up make has scales in FP8, and so have the rows that are copied for a product.
+  const int64_t scales = 4 * (2 + (ffn + 127) / 128);
+  // A router reads bf16 beside the rows that products read.
+  const int64_t narrow = experts.per_token * (choice + ffn + scales) + hidden + 4;
+  return int64_t{4} * router_rows(experts) + std::max(experts.per_token * (choice + 2 * ffn), narrow);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ template <class Softmax, int D, int kGroups, class Scores, class Sight>
 struct Consumer {
   using T = typename Softmax::Number;
   using Memory = Shared<T, D, kGroups>;
-  using Multiply = Products<T>;
+  using Multiply = AttentionProducts<T>;
   static constexpr int kKeys = Memory::kKeys;
   static constexpr int kPages = kKeys / kPage;
   static constexpr int kDepth = Multiply::kDepth;

@@ -9,10 +9,10 @@ namespace {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 template <class T>
-struct Products;
+struct AttentionProducts;
 
 template <>
-struct Products<f16> {
+struct AttentionProducts<f16> {
   static constexpr int kDepth = 16;  // numbers that one product sums up
 
   template <int count>
@@ -43,7 +43,7 @@ struct Products<f16> {
 };
 
 template <>
-struct Products<e4m3> {
+struct AttentionProducts<e4m3> {
   static constexpr int kDepth = 32;
 
   template <int count>

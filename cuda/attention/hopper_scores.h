@@ -7,7 +7,7 @@ namespace {
 
 /// Nothing.
 struct PlainScores {
-  __device__ void begin(const HeadLayout&, Softmax&) {}
+  __device__ void begin(const HeadLayout&, RunningSoftmax&) {}
   template <int count>
   __device__ void apply(float (&)[count]) const {}
 };
@@ -19,7 +19,7 @@ struct CappedScores {
   float inner[2];  ///< what takes scores to the exponent, in base 2
 
   /// Capped scores have no scale any more: the softmax need not take them back from one.
-  __device__ void begin(const HeadLayout& layout, Softmax& softmax) {
+  __device__ void begin(const HeadLayout& layout, RunningSoftmax& softmax) {
     constexpr float kTwice = 2.8853900817779268f;  // 2 log2(e)
     cap = layout.score_cap;
 #pragma unroll

@@ -9,7 +9,7 @@ namespace {
 
 /// A thread's part of the softmax of two queries. It has two scores of each group of eight keys, those of
 /// query i at n * 4 + 2 * i and the next place.
-struct Softmax {
+struct RunningSoftmax {
   float high[2];      ///< the base of each query's weights, -inf where it has seen nothing yet
   float sum[2];       ///< of this thread's weights
   float shrink[2];    ///< what a move of the base multiplies earlier sums by
@@ -76,7 +76,7 @@ __device__ float weigh(float (&score)[count], int i, const Exponent& exponent, f
 }
 
 /// Relative to the highest score yet.
-struct PlainSoftmax : Softmax {
+struct PlainSoftmax : RunningSoftmax {
   using Number = f16;
   static constexpr bool kInOrder = false;
 
@@ -105,7 +105,7 @@ struct PlainSoftmax : Softmax {
 ///
 /// The matrix unit keeps about 14 bits of a running sum of e4m3 products and cuts off the rest: over many
 /// keys, sums would shrink. So they are added up in fp32, in shared memory, every kFold keys, and start anew.
-struct NarrowSoftmax : Softmax {
+struct NarrowSoftmax : RunningSoftmax {
   using Number = e4m3;
   static constexpr bool kInOrder = false;
   static constexpr float kRoom = 8.8f;  // weights of up to 446, which e4m3 holds
@@ -119,7 +119,7 @@ struct NarrowSoftmax : Softmax {
 
   __device__ void begin(const AttentionTensors& tensors, const HeadLayout& layout, int kv_head, int group,
                         int m) {
-    Softmax::begin(tensors, layout, kv_head, group, m);
+    RunningSoftmax::begin(tensors, layout, kv_head, group, m);
     const float* scales = tensors.narrow.scales;
     const float key_scale = scales[layout.heads + kv_head];
     value_scale = scales[layout.heads + layout.kv_heads + kv_head];
@@ -192,7 +192,7 @@ struct NarrowSoftmax : Softmax {
 /// In order: relative to a base that is the highest score of the first page that the row sees, and of every
 /// later page that exceeds it by more than kRoom. So the base and all sums depend on the row's own pages
 /// alone. Stages in which no base moves, nearly all, need no rescaling.
-struct InOrderSoftmax : Softmax {
+struct InOrderSoftmax : RunningSoftmax {
   using Number = f16;
   static constexpr bool kInOrder = true;
   static constexpr float kRoom = 8;  // weights of up to 256, which f16 holds

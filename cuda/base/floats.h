@@ -22,6 +22,11 @@ struct Fp8Rows {
   float* scales = nullptr;  ///< [rows]
   float* blocks = nullptr;  ///< [rows, blocks of 128 columns], until align_rows()
 };
+/// The same rows twice, for a reader of each kind.
+struct BothRows {
+  bf16* wide;  ///< [rows, cols]
+  Fp8Rows narrow;
+};
 /// Columns whose scale is found together where no one sees a whole row.
 constexpr int kFp8Block = 128;
 constexpr int64_t fp8_blocks(int64_t cols) {

@@ -96,14 +96,19 @@ int capability_for(Kernel kernel) {
   return attributes.numRegs >= 100 ? major * 10 + minor : 0;
 }
 
+/// Multiprocessors of the current device.
+inline int device_multiprocessors() {
+  int device = 0, count = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
+  return count;
+}
+
 /// Multiprocessors of the current device where it is Hopper and `kernel` was compiled for it (sm_90a), else
 /// 0.
 template <class Kernel>
 int hopper_multiprocessors(Kernel kernel) {
-  int device = 0, count = 0;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
-  return capability_for(kernel) == 90 && tensor_map_encoder() ? count : 0;
+  return capability_for(kernel) == 90 && tensor_map_encoder() ? device_multiprocessors() : 0;
 }
 
 /// Lets a kernel have so much dynamic shared memory, once for each device; false where it cannot.

@@ -10,29 +10,41 @@ namespace sheaf::cuda {
 
 /// Rows of a step on their way through the experts of a layer: those of expert e are the gathered rows
 /// [offsets[e], offsets[e + 1]). Only the device knows how many these are.
-struct GroupedRows {
-  const bf16* in;          ///< [rows, k]
+template <class In>
+struct Grouped {
+  In in;                   ///< [rows, k]
   const int32_t* sources;  ///< [gathered rows], which row of `in` each is; null: they lie there in order
   const int32_t* offsets;  ///< [experts + 1]
   int32_t experts;         ///< at most kMostGroups
 };
+using GroupedRows = Grouped<const bf16*>;
+using GroupedFp8Rows = Grouped<Fp8Rows>;
 constexpr int32_t kMostGroups = 512;
 
 /// out [gathered rows, n] = each row × the weight of its expert, rounded. `weight` [experts, n, k]; n and k
-/// are multiples of 8. A row's sums do not depend on the other rows.
+/// are multiples of 8, in e4m3 k of 16. A row's sums do not depend on the other rows.
 void multiply_grouped(const GroupedRows& rows, const bf16* weight, int64_t n, int64_t k, bf16* out,
+                      cudaStream_t stream);
+void multiply_grouped(const GroupedFp8Rows& rows, const Fp8Weight& weight, int64_t n, int64_t k, bf16* out,
                       cudaStream_t stream);
 /// out [gathered rows, ffn] = activation(gate) × up, the rows of each expert's weight [2 ffn, k] being 8 of
 /// gate, 8 of up, and so on. ffn and k are multiples of 8.
 void multiply_grouped_gated(Activation activation, const GroupedRows& rows, const bf16* weight, int64_t ffn,
                             int64_t k, bf16* out, cudaStream_t stream);
+/// The same with a scale for each block: align_rows() must follow. The rows of `weight` are as
+/// interleave_rows() puts them for e4m3; ffn and k are multiples of 16.
+void multiply_grouped_gated(Activation activation, const GroupedFp8Rows& rows, const Fp8Weight& weight,
+                            int64_t ffn, int64_t k, const Fp8Rows& out, cudaStream_t stream);
 
-/// Device memory that the product below works in; 0: this GPU is no Hopper, or the program was built without
+/// Device memory that the products below work in; 0: this GPU is no Hopper, or the program was built without
 /// CUTLASS.
 int64_t cutlass_grouped_bytes(int32_t experts);
-/// As multiply_grouped(), by CUTLASS, of rows that lie in order. `room`: cutlass_grouped_bytes()
-/// to work in.
+int64_t cutlass_grouped_fp8_bytes(int32_t experts);
+/// As multiply_grouped(), by CUTLASS, of rows that lie in order. `room`: cutlass_grouped_bytes(), or
+/// cutlass_grouped_fp8_bytes(), to work in.
 void multiply_grouped_cutlass(const GroupedRows& rows, const bf16* weight, int64_t n, int64_t k,
+                              std::byte* room, bf16* out, cudaStream_t stream);
+void multiply_grouped_cutlass(const GroupedFp8Rows& rows, const Fp8Weight& weight, int64_t n, int64_t k,
                               std::byte* room, bf16* out, cudaStream_t stream);
 
 }  // namespace sheaf::cuda

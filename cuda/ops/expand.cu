@@ -182,6 +182,13 @@ __device__ void add_adapter(const LowRankRows& adapter, int64_t row, int32_t col
   }
 }
 
+/// Whether the step needs a row.
+__device__ bool wanted(const ExpertRows& experts, int64_t row) {
+  if (!experts.offsets) return true;
+  const int64_t expert = row / experts.each;
+  return experts.offsets[expert] < experts.offsets[expert + 1];
+}
+
 __device__ int64_t placed(const RowPlace& place, int64_t row) {
   return place.order == RowOrder::plain ? place.first + row : interleaved(place.order, row) + place.first;
 }
@@ -189,7 +196,8 @@ __device__ int64_t placed(const RowPlace& place, int64_t row) {
 /// `in` [rows] of `row_bytes`, `out` [any rows, cols]: a block a row.
 template <DType type>
 __global__ void expand_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols, LowRankRows adapter,
-                              RowPlace place, bf16* out) {
+                              ExpertRows experts, RowPlace place, bf16* out) {
+  if (!wanted(experts, blockIdx.x)) return;
   const uint8_t* row = in + blockIdx.x * row_bytes;
   auto* to = reinterpret_cast<uint4*>(out + placed(place, blockIdx.x) * cols);
   for (int i = threadIdx.x; i * 8 < cols; i += kThreads) {
@@ -219,7 +227,8 @@ __global__ void embed_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols,
 /// As expand_kernel(), `peaks` [any rows] being the largest absolute values of the rows of `out`.
 template <DType type>
 __global__ void expand_narrow_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols, LowRankRows adapter,
-                                     RowPlace place, const float* peaks, e4m3* out) {
+                                     ExpertRows experts, RowPlace place, const float* peaks, e4m3* out) {
+  if (!wanted(experts, blockIdx.x)) return;
   const uint8_t* row = in + blockIdx.x * row_bytes;
   const int64_t at = placed(place, blockIdx.x);
   const float inverse = Fp8Scale::fine(peaks[at]).inverse;
@@ -288,17 +297,27 @@ __global__ void random_blocks_kernel(uint8_t* out, int64_t blocks, __half step, 
 }  // namespace
 
 void expand_rows(const PackedRows& in, const RowPlace& place, bf16* out, cudaStream_t stream) {
-  with_type(in.type, [&](auto type) {
-    expand_kernel<type()><<<static_cast<unsigned>(in.rows), kThreads, 0, stream>>>(
-        in.data, in.row_bytes, in.cols, in.adapter, place, out);
-  });
+  expand_experts(in, {}, place, out, stream);
 }
 
 void expand_rows(const PackedRows& in, const RowPlace& place, const float* peaks, e4m3* out,
                  cudaStream_t stream) {
+  expand_experts(in, {}, place, peaks, out, stream);
+}
+
+void expand_experts(const PackedRows& in, const ExpertRows& experts, const RowPlace& place, bf16* out,
+                    cudaStream_t stream) {
+  with_type(in.type, [&](auto type) {
+    expand_kernel<type()><<<static_cast<unsigned>(in.rows), kThreads, 0, stream>>>(
+        in.data, in.row_bytes, in.cols, in.adapter, experts, place, out);
+  });
+}
+
+void expand_experts(const PackedRows& in, const ExpertRows& experts, const RowPlace& place,
+                    const float* peaks, e4m3* out, cudaStream_t stream) {
   with_type(in.type, [&](auto type) {
     expand_narrow_kernel<type()><<<static_cast<unsigned>(in.rows), kThreads, 0, stream>>>(
-        in.data, in.row_bytes, in.cols, in.adapter, place, peaks, out);
+        in.data, in.row_bytes, in.cols, in.adapter, experts, place, peaks, out);
   });
 }
 

@@ -15,11 +15,6 @@ namespace {
 constexpr unsigned kAll = 0xffffffffu;
 constexpr int kRouteWarps = 8, kGatherWarps = 32, kRowThreads = 256;
 
-__device__ float highest(float value) {
-  for (int offset = 16; offset > 0; offset /= 2) value = fmaxf(value, __shfl_xor_sync(kAll, value, offset));
-  return value;
-}
-
 /// A warp's scores, expert lane + 32 i being `score[i]` of a lane; 0 beyond the last expert.
 template <int kEach>
 __device__ void make_scores(RouterScores kind, float (&score)[kEach]) {
@@ -31,7 +26,7 @@ __device__ void make_scores(RouterScores kind, float (&score)[kEach]) {
   float most = -INFINITY, sum = 0;
 #pragma unroll
   for (int i = 0; i < kEach; ++i) most = fmaxf(most, score[i]);
-  most = highest(most);
+  most = warp_most(most);
 #pragma unroll
   for (int i = 0; i < kEach; ++i) sum += score[i] = expf(score[i] - most);
   sum = warp_sum(sum);
@@ -150,12 +145,13 @@ __global__ __launch_bounds__(32 * kGatherWarps) void gather_kernel(Routing routi
   }
 }
 
-/// A block a row, eight columns a thread at once.
-__global__ void copy_kernel(const bf16* in, const int32_t* sources, int32_t cols, bf16* out) {
-  const bf16* from = in + int64_t{sources[blockIdx.x]} * cols;
-  bf16* to = out + int64_t{blockIdx.x} * cols;
-  for (int col = static_cast<int>(threadIdx.x) * 8; col < cols; col += kRowThreads * 8)
-    *reinterpret_cast<uint4*>(to + col) = *reinterpret_cast<const uint4*>(from + col);
+/// A block a row of `units` times 16 bytes. `scales` [any rows] and `out_scales` [blocks], or null.
+__global__ void copy_kernel(const uint4* in, const int32_t* sources, int32_t units, uint4* out,
+                            const float* scales, float* out_scales) {
+  const int64_t source = sources[blockIdx.x];
+  for (int unit = static_cast<int>(threadIdx.x); unit < units; unit += static_cast<int>(blockDim.x))
+    out[int64_t{blockIdx.x} * units + unit] = in[source * units + unit];
+  if (scales && threadIdx.x == 0) out_scales[blockIdx.x] = scales[source];
 }
 
 /// A block a row, eight columns a thread at once.
@@ -209,7 +205,15 @@ void gather_choices(const Experts& experts, int32_t rows, const Routing& routing
 
 void copy_rows(const bf16* in, const int32_t* sources, int64_t count, int32_t cols, bf16* out,
                cudaStream_t stream) {
-  copy_kernel<<<static_cast<unsigned>(count), kRowThreads, 0, stream>>>(in, sources, cols, out);
+  copy_kernel<<<static_cast<unsigned>(count), kRowThreads, 0, stream>>>(
+      reinterpret_cast<const uint4*>(in), sources, cols / 8, reinterpret_cast<uint4*>(out), nullptr, nullptr);
+}
+
+void copy_rows(const Fp8Rows& in, const int32_t* sources, int64_t count, int32_t cols, const Fp8Rows& out,
+               cudaStream_t stream) {
+  copy_kernel<<<static_cast<unsigned>(count), kRowThreads / 2, 0, stream>>>(
+      reinterpret_cast<const uint4*>(in.values), sources, cols / 16, reinterpret_cast<uint4*>(out.values),
+      in.scales, out.scales);
 }
 
 void sum_experts(const ExpertSums& sums, const Routing& routing, int32_t per_token, int32_t rows,

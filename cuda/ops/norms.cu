@@ -4,18 +4,13 @@
 #include <type_traits>
 
 #include "cuda/base/device_math.h"
+#include "cuda/ops/gates.h"
 #include "cuda/ops/ops.h"
 
 namespace sheaf::cuda {
 namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / 32;
-
-__device__ float warp_most(float value) {
-  for (int offset = 16; offset > 0; offset /= 2)
-    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
-  return value;
-}
 
 struct Reduced {
   float sum, most;
@@ -103,6 +98,18 @@ struct NarrowRow {
     *reinterpret_cast<uint32_t*>(values + col) = pack_e4m3(s.x, s.y) | pack_e4m3(s.z, s.w) << 16;
   }
 };
+/// The same values in both.
+struct BothRow {
+  WideRow wide;
+  NarrowRow narrow;
+
+  __device__ BothRow(const BothRows& out, int64_t row, int32_t cols, float most)
+      : wide(out.wide, row, cols, most), narrow(out.narrow, row, cols, most) {}
+  __device__ void put(int col, float4 v) const {
+    wide.put(col, v);
+    narrow.put(col, v);
+  }
+};
 template <class Out>
 struct RowOf;
 template <>
@@ -112,6 +119,10 @@ struct RowOf<bf16*> {
 template <>
 struct RowOf<Fp8Rows> {
   using Type = NarrowRow;
+};
+template <>
+struct RowOf<BothRows> {
+  using Type = BothRow;
 };
 
 /// `x` [any rows, hidden], `row_index` [rows] or null, `weight` [hidden], `out` [rows, hidden]: a block a
@@ -184,7 +195,7 @@ template <class In, class Out>
 __global__ void round_kernel(const In* in, int32_t cols, Out out) {
   const In* row = in + int64_t{blockIdx.x} * cols;
   float most = 0;
-  if constexpr (std::is_same_v<Out, Fp8Rows>) {
+  if constexpr (!std::is_same_v<Out, bf16*>) {
     for (int col = threadIdx.x * 4; col < cols; col += kThreads * 4)
       most = fmaxf(most, most_of(four_at(row, col, cols)));
     most = reduce_block(0, most).most;
@@ -219,6 +230,36 @@ __global__ void align_kernel(Fp8Rows out, int32_t rows, int32_t cols) {
   }
 }
 
+/// A block a row, of which a thread has sixteen values: two groups of eight of gate, each with its eight of
+/// up. Those groups take turns of two columns in the sixteen (interleaved()).
+template <Activation activation>
+__global__ void gates_kernel(const bf16* gate_up, int32_t ffn, Fp8Rows out) {
+  const int col = static_cast<int>(threadIdx.x) * 16;
+  const bf16* from = gate_up + (int64_t{blockIdx.x} * ffn + col) * 2;
+  float gated[2][8] = {}, up[8];
+  float most = 0;
+#pragma unroll
+  for (int half = 0; half < 2 && col < ffn; ++half) {
+    eight_at(from + half * 16, gated[half]);
+    eight_at(from + half * 16 + 8, up);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      gated[half][i] = activated<activation>(gated[half][i]) * up[i];
+      most = fmaxf(most, fabsf(gated[half][i]));
+    }
+  }
+  const Fp8Scale scale = Fp8Scale::fine(reduce_block(0, most).most);
+  if (threadIdx.x == 0) out.scales[blockIdx.x] = scale.scale;
+  if (col >= ffn) return;
+  uint32_t words[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    words[i] = pack_e4m3(gated[0][2 * i] * scale.inverse, gated[0][2 * i + 1] * scale.inverse) |
+               pack_e4m3(gated[1][2 * i] * scale.inverse, gated[1][2 * i + 1] * scale.inverse) << 16;
+  *reinterpret_cast<uint4*>(out.values + int64_t{blockIdx.x} * ffn + col) =
+      make_uint4(words[0], words[1], words[2], words[3]);
+}
+
 __device__ float number(bf16 x) {
   return __bfloat162float(x);
 }
@@ -251,6 +292,8 @@ template void rms_norm(const float*, const int32_t*, const float*, int32_t, int3
                        cudaStream_t);
 template void rms_norm(const float*, const int32_t*, const float*, int32_t, int32_t, float, Fp8Rows,
                        cudaStream_t);
+template void rms_norm(const float*, const int32_t*, const float*, int32_t, int32_t, float, BothRows,
+                       cudaStream_t);
 
 template <class Out>
 void add_normed(const float* y, const ResidualNorms& norms, int32_t rows, int32_t hidden, float* x, Out out,
@@ -259,6 +302,8 @@ void add_normed(const float* y, const ResidualNorms& norms, int32_t rows, int32_
 }
 template void add_normed(const float*, const ResidualNorms&, int32_t, int32_t, float*, bf16*, cudaStream_t);
 template void add_normed(const float*, const ResidualNorms&, int32_t, int32_t, float*, Fp8Rows, cudaStream_t);
+template void add_normed(const float*, const ResidualNorms&, int32_t, int32_t, float*, BothRows,
+                         cudaStream_t);
 
 template <class In, class Out>
 void round_rows(const In* in, int32_t rows, int32_t cols, Out out, cudaStream_t stream) {
@@ -266,11 +311,20 @@ void round_rows(const In* in, int32_t rows, int32_t cols, Out out, cudaStream_t 
 }
 template void round_rows(const float*, int32_t, int32_t, bf16*, cudaStream_t);
 template void round_rows(const float*, int32_t, int32_t, Fp8Rows, cudaStream_t);
+template void round_rows(const float*, int32_t, int32_t, BothRows, cudaStream_t);
 template void round_rows(const bf16*, int32_t, int32_t, Fp8Rows, cudaStream_t);
 
 void align_rows(const Fp8Rows& rows, int32_t count, int32_t cols, cudaStream_t stream) {
   align_kernel<<<static_cast<unsigned>((count + kWarps - 1) / kWarps), kThreads, 0, stream>>>(rows, count,
                                                                                               cols);
+}
+
+void gates_to_fp8(Activation activation, const bf16* gate_up, int32_t rows, int32_t ffn, const Fp8Rows& out,
+                  cudaStream_t stream) {
+  const auto kernel =
+      activation == Activation::silu ? gates_kernel<Activation::silu> : gates_kernel<Activation::gelu_tanh>;
+  const int threads = (ffn + 16 * 32 - 1) / (16 * 32) * 32;
+  kernel<<<static_cast<unsigned>(rows), threads, 0, stream>>>(gate_up, ffn, out);
 }
 
 void row_lengths(const bf16* weight, const float* by_column, int32_t rows, int32_t cols, float* out,

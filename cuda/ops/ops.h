@@ -27,6 +27,11 @@ struct PackedRows {
   int64_t rows = 0, row_bytes = 0;
   int32_t cols = 0;  ///< a multiple of 8
   LowRankRows adapter = {};
+
+  /// `count` rows from row `first` on; there is no adapter.
+  PackedRows from(int64_t first, int64_t count) const {
+    return {type, data + first * row_bytes, count, row_bytes, cols, {}};
+  }
 };
 
 /// x [rows, hidden] = the rows of `table` [vocab, hidden] that `tokens` [rows] name.
@@ -43,7 +48,7 @@ void embed(const PackedRows& table, const int32_t* tokens, int32_t rows, float* 
 
 /// out [rows, hidden]: out[i] = rms_norm(x[row_index[i]]) * weight. `x` [any rows, hidden], `weight`
 /// [hidden], `row_index` [rows], or null: row i.
-template <class Out>  // bf16* or Fp8Rows
+template <class Out>  // bf16*, Fp8Rows or BothRows
 void rms_norm(const float* x, const int32_t* row_index, const float* weight, int32_t rows, int32_t hidden,
               float eps, Out out, cudaStream_t stream);
 
@@ -62,12 +67,12 @@ struct ResidualNorms {
   float eps = 0;
 };
 /// x += scale × norm(y), and out = norm(x), rounded. `y`, `x` and `out` [rows, hidden].
-template <class Out>  // bf16* or Fp8Rows
+template <class Out>  // bf16*, Fp8Rows or BothRows
 void add_normed(const float* y, const ResidualNorms& norms, int32_t rows, int32_t hidden, float* x, Out out,
                 cudaStream_t stream);
 
 /// out [rows, cols] = in [rows, cols], rounded.
-template <class In, class Out>  // float to bf16*, float or bf16 to Fp8Rows
+template <class In, class Out>  // float to bf16* or BothRows, float or bf16 to Fp8Rows
 void round_rows(const In* in, int32_t rows, int32_t cols, Out out, cudaStream_t stream);
 
 /// Brings the blocks of `count` rows of `cols` columns to the scale of their row, the largest of its blocks'
@@ -110,6 +115,16 @@ struct RowPlace {
 void expand_rows(const PackedRows& in, const RowPlace& place, bf16* out, cudaStream_t stream);
 void expand_rows(const PackedRows& in, const RowPlace& place, const float* peaks, e4m3* out,
                  cudaStream_t stream);
+/// Rows of experts one after the other. Those of an expert without rows of the step are left out.
+struct ExpertRows {
+  const int32_t* offsets = nullptr;  ///< [experts + 1] gathered rows, on the device; null: none is left out
+  int64_t each = 0;                  ///< rows of one expert
+};
+/// As expand_rows(), of packed rows of experts.
+void expand_experts(const PackedRows& in, const ExpertRows& experts, const RowPlace& place, bf16* out,
+                    cudaStream_t stream);
+void expand_experts(const PackedRows& in, const ExpertRows& experts, const RowPlace& place,
+                    const float* peaks, e4m3* out, cudaStream_t stream);
 /// peaks [any rows] = the largest absolute values of the rows; scales [any rows] = what their e4m3 values are
 /// multiplied by.
 void find_peaks(const PackedRows& in, const RowPlace& place, float* peaks, float* scales,
@@ -128,6 +143,12 @@ void interleave_rows(const T* halves, int64_t rows, int64_t cols, T* out, cudaSt
 template <class In>  // bf16 or float
 void apply_gates(Activation activation, const In* gate_up, int32_t rows, int32_t ffn, bf16* out,
                  cudaStream_t stream);
+
+constexpr int32_t kMostGated = 16384;  ///< columns of a row that gates_to_fp8() takes
+/// out [rows, ffn] = activation(gate) * up, rounded to e4m3 by the largest value of a row. A row of `gate_up`
+/// [rows, 2 ffn] is by sixteens (RowOrder); ffn is a multiple of 16.
+void gates_to_fp8(Activation activation, const bf16* gate_up, int32_t rows, int32_t ffn, const Fp8Rows& out,
+                  cudaStream_t stream);
 
 /// The tokens that a greedy choice is among: allowed[first, first + count) where count > 0, all where it is
 /// 0. Nothing is chosen where it is negative.

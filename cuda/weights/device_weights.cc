@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <span>
 
 #include "core/backend/footprint.h"
 #include "cuda/weights/weight_stream.h"
@@ -54,7 +55,7 @@ void upload_adapter(const Matrix& matrix, PackedPart& part) {
 
 /// Whether matrices that lie in one are stored as their file has them. What is e4m3 there and here is as
 /// small either way.
-bool stay_packed(WeightKind kind, std::initializer_list<const Matrix*> matrices) {
+bool stay_packed(WeightKind kind, std::span<const Matrix* const> matrices) {
   return kind.packed && !(kind.fp8 && std::ranges::all_of(matrices, [](const Matrix* matrix) {
                             return is_e4m3(matrix->dtype);
                           }));
@@ -66,7 +67,7 @@ class Upload {
   explicit Upload(WeightKind kind) : kind_(kind) {}
 
   /// Matrices one above the other, as bf16.
-  DeviceMemory<bf16> stack(std::initializer_list<const Matrix*> matrices) {
+  DeviceMemory<bf16> stack(std::span<const Matrix* const> matrices) {
     DeviceMemory<bf16> device(count_values(matrices));
     bf16* to = device.data();
     for (const Matrix* matrix : matrices) {
@@ -77,7 +78,7 @@ class Upload {
   }
 
   /// The same as the layers have them. `gated`: they are gate and up.
-  DeviceMatrix matrix(std::initializer_list<const Matrix*> matrices, bool gated = false) {
+  DeviceMatrix matrix(const std::vector<const Matrix*>& matrices, bool gated = false) {
     DeviceMatrix device;
     if (stay_packed(kind_, matrices)) {
       int64_t first = 0;
@@ -90,6 +91,19 @@ class Upload {
       }
       return device;
     }
+    return stacked(matrices);
+  }
+
+  PackedPart stored(const Matrix& matrix, const RowPlace& place) {
+    PackedPart part = make_part(matrix.dtype, matrix.rows, matrix.cols, place);
+    add(matrix, Precision::automatic, part.memory.data());
+    upload_adapter(matrix, part);
+    return part;
+  }
+
+  /// Matrices one above the other, in bf16 or e4m3.
+  DeviceMatrix stacked(std::span<const Matrix* const> matrices) {
+    DeviceMatrix device;
     if (!kind_.fp8) {
       device.wide = stack(matrices);
       return device;
@@ -107,13 +121,6 @@ class Upload {
       scales += matrix->rows;
     }
     return device;
-  }
-
-  PackedPart stored(const Matrix& matrix, const RowPlace& place) {
-    PackedPart part = make_part(matrix.dtype, matrix.rows, matrix.cols, place);
-    add(matrix, Precision::automatic, part.memory.data());
-    upload_adapter(matrix, part);
-    return part;
   }
 
   DeviceMemory<float> vector(const Matrix& matrix) {
@@ -148,17 +155,8 @@ class Upload {
     if (!layer.shared_gate.empty())
       add(layer.shared_gate, Precision::bf16, device.router.data() + layer.router.rows * layer.router.cols);
     device.router_bias = vector(layer.router_bias);
-    const int64_t each = int64_t{described.ffn} * layer.router.cols;
-    device.gate_up.grow(2 * each * described.count);
-    device.down.grow(each * described.count);
-    bf16 *gate_up = device.gate_up.data(), *down = device.down.data();
-    for (const ExpertWeights& expert : layer.experts) {
-      add(expert.gate, Precision::bf16, gate_up);
-      add(expert.up, Precision::bf16, gate_up + each);
-      add(expert.down, Precision::bf16, down);
-      gate_up += 2 * each;
-      down += each;
-    }
+    device.gate_up = experts_of(layer, {&ExpertWeights::gate, &ExpertWeights::up});
+    device.down = experts_of(layer, {&ExpertWeights::down});
     return device;
   }
 
@@ -175,7 +173,36 @@ class Upload {
   }
 
  private:
-  static int64_t count_values(std::initializer_list<const Matrix*> matrices) {
+  using ExpertMatrix = Matrix ExpertWeights::*;
+
+  /// One matrix of all experts, each having the named ones one above the other: gate and up, or down.
+  DeviceMatrix experts_of(const LayerWeights& layer, std::initializer_list<ExpertMatrix> names) {
+    std::vector<const Matrix*> all;
+    for (const ExpertWeights& expert : layer.experts)
+      for (const ExpertMatrix name : names) all.push_back(&(expert.*name));
+    if (!stay_packed(kind_, all)) return stacked(all);
+    // can_stay_packed() has seen that those of one name are alike, and have no adapters.
+    const RowOrder order = names.size() == 1 ? RowOrder::plain
+                           : kind_.fp8       ? RowOrder::by_sixteens
+                                             : RowOrder::by_eights;
+    DeviceMatrix device;
+    int64_t first = 0;
+    for (const ExpertMatrix name : names) {
+      const Matrix& like = layer.experts.front().*name;
+      const auto count = static_cast<int64_t>(layer.experts.size());
+      PackedPart part = make_part(like.dtype, like.rows * count, like.cols, {first, order});
+      uint8_t* to = part.memory.data();
+      for (const ExpertWeights& expert : layer.experts) {
+        add(expert.*name, Precision::automatic, to);
+        to += like.rows * part.rows.row_bytes;
+      }
+      device.packed.push_back(std::move(part));
+      first += 8;
+    }
+    return device;
+  }
+
+  static int64_t count_values(std::span<const Matrix* const> matrices) {
     int64_t values = 0;
     for (const Matrix* matrix : matrices) values += matrix->rows * matrix->cols;
     return values;
@@ -228,10 +255,16 @@ void interleave_gate_up(const Model& model, DeviceWeights& weights) {
     if (both.wide.size() > 0) interleave(both.wide.data(), host.gate.rows, host.gate.cols, wide);
     if (both.narrow.size() > 0) interleave(both.narrow.data(), host.gate.rows, host.gate.cols, narrow);
     if (both.scales.size() > 0) interleave(both.scales.data(), host.gate.rows, 1, scales);
-    bf16* expert = weights.layers[i].experts.gate_up.data();
-    for (const ExpertWeights& one : host.experts) {
-      interleave(expert, one.gate.rows, one.gate.cols, wide);
-      expert += 2 * one.gate.rows * one.gate.cols;
+    const DeviceMatrix& experts = weights.layers[i].experts.gate_up;
+    for (size_t j = 0; j < host.experts.size(); ++j) {
+      const Matrix& gate = host.experts[j].gate;
+      const int64_t first = static_cast<int64_t>(2 * j) * gate.rows;
+      if (experts.wide.size() > 0)
+        interleave(experts.wide.data() + first * gate.cols, gate.rows, gate.cols, wide);
+      if (experts.narrow.size() > 0) {
+        interleave(experts.narrow.data() + first * gate.cols, gate.rows, gate.cols, narrow);
+        interleave(experts.scales.data() + first, gate.rows, 1, scales);
+      }
     }
   }
   check(cudaDeviceSynchronize(), "interleaving gate and up");
@@ -299,23 +332,34 @@ bool can_stay_packed(const Model& model) {
   for (const LayerWeights& layer : model.layers)
     for (const Matrix* matrix : layer.linears())
       if (!fits(*matrix)) return false;
-  if (model.config.experts.count > 0) return false;  // all experts of a layer lie in one matrix
+  // All experts of a layer lie in one matrix.
+  for (const LayerWeights& layer : model.layers)
+    for (const auto name : {&ExpertWeights::gate, &ExpertWeights::up, &ExpertWeights::down})
+      for (const ExpertWeights& expert : layer.experts)
+        if ((expert.*name).dtype != (layer.experts.front().*name).dtype || (expert.*name).adapter)
+          return false;
   return fits(model.embedding) && !model.embedding.adapter;
 }
 
 int64_t weight_bytes(const Model& model, WeightKind kind) {
   const auto values = [](const Matrix& matrix) { return matrix.rows * matrix.cols; };
   const int64_t value_bytes = kind.fp8 ? 1 : 2;
+  const int64_t count = model.config.experts.count;
   int64_t total = 0, most = 0;
   for (const LayerWeights& layer : model.layers) {
+    total += 2 * values(layer.router);
     for (const Matrix* matrix : layer.linears()) {
+      if (matrix == &layer.router) continue;  // in bf16 always
       total += kind.packed ? matrix->rows * matrix->row_bytes() : values(*matrix) * value_bytes;
       if (kind.fp8) total += matrix->rows * (kind.packed ? 8 : 4);
       if (kind.packed) total += adapter_values(*matrix) * 4;
     }
     // Room for the rows of gate and up while they are interleaved, or for any matrix expanded.
-    if (!layer.experts.empty())
-      most = std::max(most, values(layer.experts.front().gate) + values(layer.experts.front().up));
+    if (!layer.experts.empty()) {
+      const ExpertWeights& expert = layer.experts.front();
+      const int64_t both = values(expert.gate) + values(expert.up);
+      most = std::max({most, both, kind.packed ? expanded_values(both * count, count) : 0});
+    }
     most = std::max({most, values(layer.gate) + values(layer.up),
                      kind.packed ? values(layer.q) + values(layer.k) + values(layer.v) : 0,
                      kind.packed ? std::max(values(layer.o), values(layer.down)) : 0});
@@ -333,7 +377,7 @@ DeviceWeights upload_weights(const Model& model, WeightKind kind) {
   if (kind.packed && !model.config.tied_output)
     weights.packed_embedding = upload.stored(model.embedding, {});
   else
-    weights.embedding = upload.stack({&model.embedding});
+    weights.embedding = upload.stack(std::array{&model.embedding});
   for (const LayerWeights& layer : model.layers) {
     DeviceLayer device;
     device.pre_attention_norm = upload.vector(layer.pre_attention_norm);
@@ -353,13 +397,15 @@ DeviceWeights upload_weights(const Model& model, WeightKind kind) {
     weights.layers.push_back(std::move(device));
   }
   weights.final_norm = upload.vector(model.final_norm);
-  if (!model.config.tied_output) weights.output = upload.stack({&model.output});
+  if (!model.config.tied_output) weights.output = upload.stack(std::array{&model.output});
   weights.rope_freqs = upload_vector(frequencies(model.config));
   upload.run();
   interleave_gate_up(model, weights);
   if (kind.packed && kind.fp8)
     for (DeviceLayer& layer : weights.layers)
-      for (DeviceMatrix* matrix : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}) find_scales(*matrix);
+      for (DeviceMatrix* matrix :
+           {&layer.qkv, &layer.o, &layer.gate_up, &layer.down, &layer.experts.gate_up, &layer.experts.down})
+        find_scales(*matrix);
   check(cudaDeviceSynchronize(), "loading weights");
   return weights;
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -35,10 +36,11 @@ struct DeviceMatrix {
 struct DeviceExperts {
   DeviceMemory<bf16> router;        ///< [router_rows, hidden]: the experts, the gate of the shared MLP, zeros
   DeviceMemory<float> router_bias;  ///< [experts], or empty
-  DeviceMemory<bf16> gate_up;       ///< [experts, 2 ffn, hidden], each as interleave_rows() puts it
-  DeviceMemory<bf16> down;          ///< [experts, hidden, ffn]
+  DeviceMatrix gate_up;             ///< [experts × 2 ffn, hidden], each as interleave_rows() puts it
+  DeviceMatrix down;                ///< [experts × hidden, ffn]
 
-  int64_t bytes() const { return (router.size() + gate_up.size() + down.size()) * int64_t{sizeof(bf16)}; }
+  std::array<const DeviceMatrix*, 2> matrices() const { return {&gate_up, &down}; }
+  int64_t bytes() const { return router.size() * int64_t{sizeof(bf16)} + gate_up.bytes() + down.bytes(); }
 };
 
 struct DeviceLayer {
@@ -83,6 +85,14 @@ PackedPart make_part(DType type, int64_t rows, int64_t cols, const RowPlace& pla
 void find_scales(DeviceMatrix& matrix);
 /// Radians per position, [rotary tables, pairs]; zeros for layers that do not rotate.
 std::vector<float> frequencies(const ModelConfig& config);
+
+/// Values of a matrix of experts that are expanded at once, of `all` values of `count` experts: 256 MB in
+/// bf16, but at least one expert.
+constexpr int64_t expanded_values(int64_t all, int64_t count) {
+  constexpr int64_t room = int64_t{1} << 27;
+  const int64_t each = count > 0 ? all / count : 0;
+  return each == 0 ? 0 : std::min(all, std::max(room / each, int64_t{1}) * each);
+}
 
 /// Whether they can stay packed.
 bool can_stay_packed(const Model& model);

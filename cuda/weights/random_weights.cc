@@ -68,8 +68,8 @@ DeviceWeights random_weights(const ModelConfig& config, WeightKind kind, uint64_
       layer.experts.router = values(router_rows(experts), config.hidden);
       if (experts.choice_bias)
         layer.experts.router_bias = upload_vector(std::vector<float>(static_cast<size_t>(experts.count), 0));
-      layer.experts.gate_up = values(int64_t{2} * experts.ffn * experts.count, config.hidden);
-      layer.experts.down = values(int64_t{config.hidden} * experts.count, experts.ffn);
+      layer.experts.gate_up = matrix(int64_t{2} * experts.ffn * experts.count, config.hidden);
+      layer.experts.down = matrix(int64_t{config.hidden} * experts.count, experts.ffn);
     }
     weights.layers.push_back(std::move(layer));
   }

@@ -65,6 +65,22 @@ void compare(const Model& model, double mean, double worst, const std::string& w
   }
 }
 
+/// The same in sizes that e4m3 goes by.
+void use_wide(ModelConfig& config) {
+  use_shared(config);
+  config.experts.ffn = 48;
+  config.experts.shared_ffn = 32;
+}
+void use_all_wide(ModelConfig& config) {
+  use_wide(config);
+  config.experts.per_token = config.experts.count;
+}
+void use_wide_of_sigmoid(ModelConfig& config) {
+  test::use_sigmoid_experts(config);
+  config.experts.ffn = 32;
+  config.experts.per_token = config.experts.count;
+}
+
 constexpr double kMean = 0.025, kWorst = 0.12;  // of bf16, where no rounding changes a choice
 
 TEST(ExpertModels, AgreeWhereEveryExpertIsChosen) {
@@ -98,10 +114,36 @@ TEST(ExpertModels, AgreeWhereRowsChooseOneByOne) {
     compare(make_random_model({.hidden = 64, .change = change}, 8), 0.1, 2, name);
 }
 
+TEST(ExpertModels, AgreeInFp8) {
+  NEED_GPU();
+  SKIP_UNLESS(test::gpu_capability() >= 89, test::Lacking::hopper, "a GPU before Ada");
+  const std::pair<const char*, RandomModelShape> shapes[] = {
+      {"shared", {.hidden = 256, .ffn = 512, .heads = 8, .head_dim = 32, .change = use_all_wide}},
+      {"sigmoid", {.hidden = 512, .heads = 8, .head_dim = 64, .change = use_wide_of_sigmoid}},
+      {"norms after",
+       {.hidden = 256, .ffn = 512, .heads = 8, .head_dim = 32, .post_norm = true, .change = use_all_wide}},
+  };
+  for (const auto& [name, shape] : shapes) {
+    const Model model = make_random_model(shape, 31);
+    const auto stacks = test::random_stacks(5, 0);
+    double means[2] = {};
+    for (const bool fp8 : {false, true}) {
+      const auto cpu = make_reference_backend(model), gpu = make_cuda_backend(model, {.fp8 = fp8});
+      test::SideBySide both(*cpu, *gpu);
+      test::decode(both, stacks, {.tokens_per_step = 64, .pages = 400});
+      both.errors.print(fmt::format("{}, {}", name, fp8 ? "fp8" : "bf16"));
+      both.errors.expect_below(fp8 ? 0.15 : 0.03, fp8 ? 0.4 : 0.12, name);
+      means[fp8 ? 1 : 0] = both.errors.mean();
+    }
+    EXPECT_GT(means[1], 2 * means[0]) << name << ": this cannot be FP8";
+  }
+}
+
 TEST(ExpertModels, PackedPromptsAreSeparateOnesToTheBit) {
   NEED_HOPPER();
   constexpr RandomModelShape shapes[] = {
       {.layers = 3, .hidden = 64, .head_dim = 64, .vocab = 504, .change = use_shared},
+      {.hidden = 128, .heads = 8, .head_dim = 64, .vocab = 504, .change = use_wide},
       {.hidden = 128, .heads = 8, .head_dim = 128, .vocab = 504, .change = test::use_sigmoid_experts},
       {.hidden = 64, .head_dim = 32, .vocab = 504, .post_norm = true, .change = use_shared},
   };
@@ -121,7 +163,8 @@ TEST(ExpertModels, PackedPromptsAreSeparateOnesToTheBit) {
           std::vector<Stack> stacks;
           tree ? build_tree(records, stacks) : build_separate(records, stacks);
           for (const bool graphs : {false, true}) {
-            const auto backend = make_cuda_backend(model, {.reproducible = true, .graphs = graphs});
+            const auto backend = make_cuda_backend(
+                model, {.fp8 = shape.change == use_wide, .reproducible = true, .graphs = graphs});
             const Answers answers =
                 test::decode(*backend, stacks, {.tokens_per_step = tokens, .pages = 8000});
             if (alone.empty()) alone = answers;
@@ -152,12 +195,33 @@ TEST(ExpertModels, GraphsServeEveryRouting) {
   EXPECT_GT(replayed, 10);
 }
 
+TEST(ExpertModels, PackedWeightsGiveTheBitsOfExpandedOnes) {
+  NEED_HOPPER();
+  const auto one = [](ModelConfig& config) {
+    use_wide(config);
+    config.experts.per_token = 1;
+  };
+  for (const auto change : {use_wide, +one}) {
+    const Model model = make_random_model({.layers = 3, .hidden = 64, .head_dim = 64, .change = change}, 28);
+    for (const bool fp8 : {false, true}) {
+      Answers right;
+      for (const WeightStorage weights : {WeightStorage::expanded, WeightStorage::packed}) {
+        const auto backend = make_cuda_backend(model, {.fp8 = fp8, .weights = weights, .reproducible = true});
+        const Answers answers =
+            test::decode(*backend, test::long_stacks(3, 0), {.tokens_per_step = 40, .pages = 2000});
+        if (right.empty()) right = answers;
+        test::expect_same(right, answers, fp8 ? "packed, fp8" : "packed");
+      }
+    }
+  }
+}
+
 TEST(ExpertModels, WhatTheEngineCannotDoIsRefused) {
   NEED_GPU();
   const Model model = make_random_model({.change = use_shared}, 25);
-  expect_refusal([&] { make_cuda_backend(model, {.fp8 = true}); }, {"model.dtype: fp8", "experts", "bf16"});
-  expect_refusal([&] { make_cuda_backend(model, {.weights = WeightStorage::packed}); },
-                 {"model.weights: packed", "experts", "expanded"});
+  SKIP_UNLESS(test::gpu_capability() >= 89, test::Lacking::hopper, "a GPU before Ada");
+  expect_refusal([&] { make_cuda_backend(model, {.fp8 = true}); },
+                 {"model.dtype: fp8", "multiples of 16", "experts have 24", "bf16"});
   expect_refusal([] { make_cuda_backend(make_random_model({.change = test::use_experts}, 26), {}); },
                  {"multiples of 8", "engine.device: cpu"});
   const auto too_many = [](ModelConfig& config) {

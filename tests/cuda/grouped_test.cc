@@ -9,6 +9,7 @@
 
 #include "cuda/base/devices.h"
 #include "cuda/gemm/gemm.h"
+#include "cuda/gemm/grouped_hopper.h"
 #include "tests/cuda/activated.h"
 #include "tests/cuda/copies.h"
 #include "tests/cuda/need_gpu.h"
@@ -39,7 +40,7 @@ struct Size {
 };
 
 /// Whose kernel multiplies.
-enum class By { ours, cutlass };
+enum class By { ours, cutlass, hopper };
 
 constexpr int64_t kGuard = 3;  // rows after the last one, which nothing may write
 
@@ -58,6 +59,11 @@ std::vector<bf16> multiply(Epilogue epilogue, const std::vector<bf16>& in, const
     const auto room = poisoned<std::byte>(cutlass_grouped_bytes(rows.experts));
     multiply_grouped_cutlass(rows, d_weight.data(), size.n, size.k, room.data(), out.data(), nullptr);
     check(cudaDeviceSynchronize(), "product by CUTLASS");  // before the room is freed
+  } else if (by == By::hopper && is_gated(epilogue)) {
+    multiply_grouped_gated_hopper(activation_of(epilogue), rows, offsets.back(), d_weight.data(), width,
+                                  size.k, out.data(), nullptr);
+  } else if (by == By::hopper) {
+    multiply_grouped_hopper(rows, offsets.back(), d_weight.data(), size.n, size.k, out.data(), nullptr);
   } else if (is_gated(epilogue))
     multiply_grouped_gated(activation_of(epilogue), rows, d_weight.data(), width, size.k, out.data(),
                            nullptr);
@@ -154,6 +160,17 @@ TEST(Grouped, CutlassEqualsPlainSums) {
     for (const Size& size : kSizes) compare(Epilogue::store, counts, size, false, By::cutlass, random);
 }
 
+TEST(Grouped, HopperEqualsPlainSums) {
+  NEED_HOPPER();
+  std::mt19937 random(10);
+  for (const std::vector<int32_t>& counts : kSpreads)
+    for (const Size& size : kSizes) {
+      ASSERT_TRUE(grouped_hopper_products(size.n, size.k));
+      for (const Epilogue epilogue : {Epilogue::store, Epilogue::swiglu, Epilogue::geglu})
+        compare(epilogue, counts, size, false, By::hopper, random);
+    }
+}
+
 /// The products of every `step`th row alone must be those among all rows, to the bit.
 void compare_alone(Epilogue epilogue, By by, int32_t step, std::mt19937& random) {
   const Size size{528, 200};
@@ -191,6 +208,51 @@ TEST(Grouped, CutlassRowsDoNotDependOnTheirNeighbours) {
   for (const int32_t step : {2, 7, 61}) compare_alone(Epilogue::store, By::cutlass, step, random);
 }
 
+TEST(Grouped, HopperRowsDoNotDependOnTheirNeighbours) {
+  NEED_HOPPER();
+  std::mt19937 random(11);
+  for (const Epilogue epilogue : {Epilogue::store, Epilogue::swiglu})
+    for (const int32_t step : {2, 7, 61}) compare_alone(epilogue, By::hopper, step, random);
+}
+
+/// Experts one part after the other, as packed weights are expanded, give what all together give.
+TEST(Grouped, PartsOfTheExpertsGiveTheSameBits) {
+  NEED_GPU();
+  std::mt19937 random(12);
+  const Size size{272, 72};
+  const std::vector<int32_t> counts{40, 0, 130, 7, 0, 200, 1}, offsets = offsets_of(counts);
+  const auto experts = static_cast<int32_t>(counts.size());
+  const auto weight = to_device(make_values(experts * size.n * size.k, 0.1f, random)),
+             in = to_device(make_values(offsets.back() * size.k, 1, random));
+  const auto d_offsets = to_device(offsets);
+  for (const By by : {By::ours, By::cutlass, By::hopper}) {
+    if (by == By::cutlass && cutlass_grouped_bytes(1) == 0) continue;
+    if (by == By::hopper && !grouped_hopper_products(size.n, size.k)) continue;
+    const auto room = poisoned<std::byte>(std::max<int64_t>(cutlass_grouped_bytes(experts), 1));
+    std::vector<std::vector<bf16>> results;
+    for (const int32_t at_once : {experts, 3, 1}) {
+      const auto out = poisoned<bf16>(offsets.back() * size.n);
+      for (int32_t first = 0; first < experts; first += at_once) {
+        const GroupedRows rows{in.data(), nullptr, d_offsets.data() + first,
+                               std::min(at_once, experts - first)};
+        const bf16* const own = weight.data() + first * size.n * size.k;
+        if (by == By::cutlass)
+          multiply_grouped_cutlass(rows, own, size.n, size.k, room.data(), out.data(), nullptr);
+        else if (by == By::hopper)
+          multiply_grouped_hopper(rows, offsets.back(), own, size.n, size.k, out.data(), nullptr);
+        else
+          multiply_grouped(rows, own, size.n, size.k, out.data(), nullptr);
+      }
+      check(cudaDeviceSynchronize(), "products");
+      results.push_back(to_host(out));
+      EXPECT_EQ(std::memcmp(results.back().data(), results[0].data(), results[0].size() * sizeof(bf16)), 0)
+          << "by " << static_cast<int>(by) << ", " << at_once << " at once";
+      EXPECT_FALSE(
+          std::ranges::any_of(results.back(), [](bf16 x) { return std::isnan(__bfloat162float(x)); }));
+    }
+  }
+}
+
 TEST(Grouped, ManyExpertsOrOne) {
   NEED_GPU();
   std::mt19937 random(6);
@@ -209,8 +271,9 @@ TEST(Grouped, ManyExpertsOrOne) {
     left -= more;
   }
   for (const std::vector<int32_t>& counts : spreads) {
-    for (const By by : {By::ours, By::cutlass}) {
+    for (const By by : {By::ours, By::cutlass, By::hopper}) {
       if (by == By::cutlass && cutlass_grouped_bytes(1) == 0) continue;
+      if (by == By::hopper && !grouped_hopper_products(size.n, size.k)) continue;
       const std::vector<bf16> got = multiply(Epilogue::store, in, weight, {}, counts, size, by);
       EXPECT_LT(error_of(Epilogue::store, got, in, weight, {}, counts, size, 13), 4e-3)
           << "by " << static_cast<int>(by);

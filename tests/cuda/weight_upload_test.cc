@@ -85,8 +85,8 @@ void compare_experts(const Model& model, const LayerWeights& host, const DeviceE
   }
   EXPECT_TRUE(same(downloaded(device.router), router));
   EXPECT_TRUE(same(downloaded(device.router_bias), plain(host.router_bias)));
-  EXPECT_TRUE(same(downloaded(device.gate_up), gate_up));
-  EXPECT_TRUE(same(downloaded(device.down), down));
+  EXPECT_TRUE(same(downloaded(device.gate_up.wide), gate_up));
+  EXPECT_TRUE(same(downloaded(device.down.wide), down));
 }
 
 void compare(const Model& model) {
