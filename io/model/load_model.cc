@@ -223,12 +223,12 @@ class Loader {
     const ExpertTensors& names = family_.tensors.experts;
     const std::string module = kLayer.hugging_face + std::to_string(layer_) + ".";
     const int64_t ffn = config_.experts.ffn, hidden = config_.hidden;
-    layer.router = tensors_.take(weight(module + names.router), {config_.experts.count, hidden});
+    // Some programs store routers in fewer bits too.
+    layer.router = linear_of(module + names.router, config_.experts.count, hidden);
     if (config_.experts.choice_bias)
       layer.router_bias =
           tensors_.take(module + names.router + ".e_score_correction_bias", {config_.experts.count});
-    if (config_.experts.shared_gate)
-      layer.shared_gate = tensors_.take(weight(module + names.shared_gate), {1, hidden});
+    if (config_.experts.shared_gate) layer.shared_gate = linear_of(module + names.shared_gate, 1, hidden);
     if (config_.experts.shared_ffn > 0)
       load_gated(module + names.shared, config_.experts.shared_ffn, layer.gate, layer.up, layer.down);
     if (names.gate_up != nullptr) {
@@ -270,6 +270,8 @@ class Loader {
   void attach_experts(LayerWeights& layer) {
     const ExpertTensors& names = family_.tensors.experts;
     const std::string module = kLayer.hugging_face + std::to_string(layer_) + ".";
+    adapter_->attach(module + names.router, layer.router);
+    if (!layer.shared_gate.empty()) adapter_->attach(module + names.shared_gate, layer.shared_gate);
     const auto attach = [&](const std::string& prefix, Matrix& gate, Matrix& up, Matrix& down) {
       adapter_->attach(prefix + names.gate, gate);
       adapter_->attach(prefix + names.up, up);

@@ -29,9 +29,15 @@ void refuse_unsupported(const JsonFields& fields, const json& object) {
     refuse("{}: adapter type {} is not supported (supported: LORA)", fields.source(), shown(kind));
   for (const char* key : {"use_dora", "use_qalora", "use_bdlora", "bias", "lora_bias", "modules_to_save",
                           "fan_in_fan_out", "rank_pattern", "alpha_pattern", "layer_replication",
-                          "target_parameters", "trainable_token_indices", "alora_invocation_tokens"}) {
+                          "trainable_token_indices", "alora_invocation_tokens"}) {
     if (const json* value = fields.find(key)) refuse_unless_neutral(fields, key, *value);
   }
+  if (const json* parameters = fields.find("target_parameters"); parameters && !is_neutral(*parameters))
+    refuse(
+        "{}: \"target_parameters\": {}: adapters on tensors that hold several experts in one are not "
+        "supported; "
+        "train one with \"target_modules\" instead",
+        fields.source(), shown_json(*parameters));
   // Every variant of LoRA brings a section of its own.
   for (const auto& [key, value] : object.items()) {
     if (key.ends_with("_config") && key != "megatron_config") refuse_unless_neutral(fields, key, value);
