@@ -11,7 +11,6 @@
 namespace sheaf {
 namespace {
 
-constexpr int32_t kPageSize = 16;
 constexpr int kRounds = 15;
 
 ModelConfig small_dense() {

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include "core/base/error.h"
 #include "io/base/foreign_files.h"
@@ -244,6 +245,16 @@ class Loader {
       load_gated(fmt::format("{}{}{}.", module, names.experts, i), ffn, expert.gate, expert.up, expert.down);
       layer.experts.push_back(std::move(expert));
     }
+    attach_stacked(layer);
+  }
+
+  /// Adapters of programs that keep all experts of a layer in one tensor.
+  void attach_stacked(LayerWeights& layer) {
+    if (adapter_ == nullptr) return;
+    const std::string module = kLayer.hugging_face + std::to_string(layer_) + ".";
+    const std::string own(family_.tensors.experts.experts), usual = ExpertTensors().experts;
+    for (const std::string& names : std::set<std::string>{own, usual})
+      adapter_->attach_experts(module + names.substr(0, names.size() - 1), layer.experts);
   }
 
   void load_gguf_experts(LayerWeights& layer) {
@@ -281,6 +292,7 @@ class Loader {
     for (size_t i = 0; i < layer.experts.size(); ++i)
       attach(fmt::format("{}{}{}.", module, names.experts, i), layer.experts[i].gate, layer.experts[i].up,
              layer.experts[i].down);
+    attach_stacked(layer);
   }
 
   void load_mlp(LayerWeights& layer) {

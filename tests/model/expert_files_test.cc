@@ -15,8 +15,6 @@ namespace {
 using test::ExpertCheckpoint;
 using Format = ExpertCheckpoint::Format;
 
-constexpr int64_t kHidden = ExpertCheckpoint::kHidden, kFfn = ExpertCheckpoint::kFfn;
-
 std::string without_last_part(const std::string& name) {
   return name.substr(0, name.rfind('.'));
 }
@@ -53,6 +51,8 @@ INSTANTIATE_TEST_SUITE_P(Formats, ExpertFormats, testing::Values(Format::fp8, Fo
 
 class ExpertFiles : public testing::Test {
  protected:
+  static constexpr int64_t kHidden = ExpertCheckpoint::kHidden, kFfn = ExpertCheckpoint::kFfn;
+
   void refused(const std::vector<std::string>& parts) {
     checkpoint_.write(folder_);
     std::vector<std::string> all = parts;
@@ -108,7 +108,7 @@ TEST_F(ExpertFiles, ScalesThatAreNotFiniteAreRefused) {
   const std::string up = ExpertCheckpoint::expert(0, "up_proj");
   checkpoint_.tensors.add(up + ".weight_scale_inv", {2, 2},
                           {1.0f, 1.0f, std::numeric_limits<float>::quiet_NaN(), 1.0f});
-  refused({up + ".weight_scale_inv", "nan"});
+  refused({up + ".weight_scale_inv", "NaN"});
 }
 
 TEST_F(ExpertFiles, RoutersThatContradictTheExpertsAreRefused) {

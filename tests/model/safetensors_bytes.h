@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -7,27 +8,36 @@
 
 namespace sheaf {
 
-/// Writes safetensors by hand.
+/// Writes safetensors by hand. A tensor that is added again takes the place of the first.
 class Tensors {
  public:
-  void add(const std::string& name, const char* type, const std::vector<int64_t>& shape,
-           const std::string& bytes) {
-    header_[name] = {
-        {"dtype", type}, {"shape", shape}, {"data_offsets", {data_.size(), data_.size() + bytes.size()}}};
-    data_ += bytes;
+  void add(const std::string& name, const char* type, const std::vector<int64_t>& shape, std::string bytes) {
+    tensors_[name] = {type, shape, std::move(bytes)};
   }
   void add(const std::string& name, const std::vector<int64_t>& shape, const std::vector<float>& values) {
     add(name, "F32", shape,
         std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)));
   }
   std::string bytes() const {
-    const std::string header = header_.dump();
-    return raw<uint64_t>(header.size()) + header + data_;
+    nlohmann::json header = nlohmann::json::object();
+    std::string data;
+    for (const auto& [name, tensor] : tensors_) {
+      header[name] = {{"dtype", tensor.type},
+                      {"shape", tensor.shape},
+                      {"data_offsets", {data.size(), data.size() + tensor.bytes.size()}}};
+      data += tensor.bytes;
+    }
+    const std::string text = header.dump();
+    return raw<uint64_t>(text.size()) + text + data;
   }
 
  private:
-  nlohmann::json header_ = nlohmann::json::object();
-  std::string data_;
+  struct Tensor {
+    std::string type;
+    std::vector<int64_t> shape;
+    std::string bytes;
+  };
+  std::map<std::string, Tensor> tensors_;
 };
 
 }  // namespace sheaf
