@@ -93,7 +93,8 @@ bool DeviceModel::is_far(const ModelConfig& config) const {
 
 double DeviceModel::widened(double near, const ModelConfig& config) const {
   constexpr double kMost = 20, kUnmeasuredExperts = 0.4;
-  if (config.experts.count > 0) near = std::max(near, experts.empty() ? kUnmeasuredExperts : expert_error);
+  if (config.experts.count > 0)
+    near = experts.empty() ? std::hypot(near, kUnmeasuredExperts) : std::max(near, expert_error);
   return is_far(config) ? std::min(kMost, near + distance(config) / kNear - 1) : near;
 }
 

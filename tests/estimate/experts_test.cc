@@ -60,7 +60,7 @@ StageSeconds step_with_experts(const ModelConfig& config, const StepCounts& coun
   return seconds;
 }
 
-StepCounts counts_of(std::vector<ProbePart> parts, const ModelConfig& config) {
+StepCounts step_counts(std::vector<ProbePart> parts, const ModelConfig& config) {
   return count_step(make_probe_batch({std::move(parts)}, 16), config);
 }
 
@@ -88,9 +88,9 @@ TEST(DeviceModelOfExperts, PredictsShapesAndStepsItHasNotSeen) {
   other.experts.ffn = 900;
   for (const ModelConfig& config : {other, shape_by_name("qwen3-30b-a3b"), shape_by_name("olmoe-1b-7b")})
     for (const StepCounts& counts :
-         {counts_of({{1, 0, 3, 100, 1}}, config), counts_of({{1, 0, 60, 100, 1}}, config),
-          counts_of({{30, 300, 10, 7, 1}, {3, 0, 1, 0, 700}}, config),
-          counts_of({{1, 0, 1, 0, 6000}}, config)}) {
+         {step_counts({{1, 0, 3, 100, 1}}, config), step_counts({{1, 0, 60, 100, 1}}, config),
+          step_counts({{30, 300, 10, 7, 1}, {3, 0, 1, 0, 700}}, config),
+          step_counts({{1, 0, 1, 0, 6000}}, config)}) {
       const double ideal = step_with_experts(config, counts).total();
       EXPECT_NEAR(with_experts().step(config, counts).total(), ideal, 0.15 * ideal)
           << config.experts.count << " experts, " << counts.tokens << " tokens";
@@ -100,7 +100,7 @@ TEST(DeviceModelOfExperts, PredictsShapesAndStepsItHasNotSeen) {
 TEST(DeviceModelOfExperts, LeavesDensePredictionsAsTheyWere) {
   const DeviceModel dense = fit_device(MadeUpDevice::profile());
   const ModelConfig config = shape_by_name("qwen3-4b");
-  const StepCounts counts = counts_of({{1, 0, 1, 0, 3000}}, config);
+  const StepCounts counts = step_counts({{1, 0, 1, 0, 3000}}, config);
   EXPECT_EQ(with_experts().step(config, counts).products, dense.step(config, counts).products);
   EXPECT_EQ(with_experts().widened(0.1, config), 0.1);
   EXPECT_TRUE(dense.measured_experts(config));
@@ -114,7 +114,7 @@ TEST(DeviceModelOfExperts, WithoutAMeasurementDenseEfficiencyStandsAndTheErrorIs
   EXPECT_GE(dense.widened(0.1, config), 0.4);
   EXPECT_LT(with_experts().widened(0.1, config), 0.15);
   // The experts of the made-up device are slower than its dense products.
-  const StepCounts counts = counts_of({{1, 0, 1, 0, 6000}}, config);
+  const StepCounts counts = step_counts({{1, 0, 1, 0, 6000}}, config);
   const double ratio =
       with_experts().expert_seconds(config, counts.tokens) / dense.expert_seconds(config, counts.tokens);
   EXPECT_NEAR(ratio, 1 / kExpertShare, 0.1);
@@ -127,13 +127,13 @@ TEST(DeviceModelOfExperts, FewTokensReadOnlyTheExpertsThatTheyChoose) {
   EXPECT_NEAR(all / one, 128.0 / 8, 0.5);
 }
 
-EstimateCase case_of(const char* shape, const char* hardware, const HardwareList& list) {
+EstimateCase expert_case(const char* shape, const char* hardware, const HardwareList& list) {
   return {shape, shape_by_name(shape), &list.find(hardware)};
 }
 
 TEST(MemoryOfExperts, CountsAllOfThem) {
   const HardwareList& bf16 = test::listed_hardware();
-  EstimateCase small = case_of("qwen3-30b-a3b", "l40s", bf16);
+  EstimateCase small = expert_case("qwen3-30b-a3b", "l40s", bf16);
   EXPECT_NEAR(plan_memory(small).weights / 1e9, 2 * 30.53, 0.1);
   EXPECT_FALSE(plan_memory(small).fits());
   small.weights = WeightStorage::packed;
@@ -143,26 +143,26 @@ TEST(MemoryOfExperts, CountsAllOfThem) {
   Job::ModelPart part;
   part.dtype = Precision::fp8;
   const HardwareList fp8 = test::hardware_for(part);
-  const EstimateCase narrow = case_of("qwen3-30b-a3b", "l40s", fp8);
+  const EstimateCase narrow = expert_case("qwen3-30b-a3b", "l40s", fp8);
   EXPECT_TRUE(plan_memory(narrow).fits());
   EXPECT_NEAR(plan_memory(narrow).weights / 1e9, 29.9 + 1.24, 0.2);
   for (const HardwareList* list : {&bf16, &fp8}) {
-    const EstimateCase large = case_of("qwen3-235b-a22b", "h200", *list);
+    const EstimateCase large = expert_case("qwen3-235b-a22b", "h200", *list);
     EXPECT_FALSE(plan_memory(large).fits());
     EXPECT_GT(plan_memory(large).weights, 235e9);
   }
-  const EstimateCase cpu = case_of("qwen3-30b-a3b", "cpu", bf16);
+  const EstimateCase cpu = expert_case("qwen3-30b-a3b", "cpu", bf16);
   EXPECT_NEAR(plan_memory(cpu).weights / 1e9, 4 * 30.53, 0.2);
 }
 
 TEST(MemoryOfExperts, PackedOnesAreExpandedWhereATokenChoseThem) {
-  EstimateCase asked = case_of("qwen3-30b-a3b", "h200", test::listed_hardware());
+  EstimateCase asked = expert_case("qwen3-30b-a3b", "h200", test::listed_hardware());
   asked.weights = WeightStorage::packed;
   const MemoryPlan plan = plan_memory(asked);
   const double all = plan.expand_seconds + 48 * 128 * plan.expert_seconds;
   EXPECT_NEAR(all, (4.5 / 8 + 2) * 29.9e9 / (4.8e12 * 0.9), 0.01 * all);
   DeviceModel model = with_experts();
-  const StepCounts counts = counts_of({{1, 0, 1, 0, 1}}, asked.config);
+  const StepCounts counts = step_counts({{1, 0, 1, 0, 1}}, asked.config);
   const double before = model.step(asked.config, counts).products;
   model.each_expert = plan.expert_seconds;
   EXPECT_NEAR(model.step(asked.config, counts).products - before, 48 * 8 * plan.expert_seconds,
