@@ -313,5 +313,26 @@ TEST(Fuzz, AdaptersAreReadOrRefused) {
   fuzz(folder, "llama_lora/adapter_model.safetensors", "adapter_model.safetensors", 3500, 7, load);
 }
 
+TEST(Fuzz, AdaptersOnAllExpertsAreReadOrRefused) {
+  const TempFolder model, adapter;
+  using test::ExpertCheckpoint;
+  ExpertCheckpoint(ExpertCheckpoint::Format::fp8).write(model);
+  constexpr int64_t kRanks = 2 * ExpertCheckpoint::kExperts, kRows = 2 * ExpertCheckpoint::kFfn;
+  const std::string module = "base_model.model.model.layers.0.mlp.experts.";
+  Tensors tensors;
+  tensors.add(module + "lora_A.weight", {kRanks, ExpertCheckpoint::kHidden},
+              std::vector<float>(static_cast<size_t>(kRanks * ExpertCheckpoint::kHidden), 0.5f));
+  tensors.add(module + "lora_B.weight", {kRows, kRanks},
+              std::vector<float>(static_cast<size_t>(kRows * kRanks), 0.25f));
+  const std::string config =
+      R"({"peft_type":"LORA","r":2,"lora_alpha":4,"target_parameters":["mlp.experts.gate_up_proj"]})";
+  adapter.write("adapter_config.json", config);
+  adapter.write("adapter_model.safetensors", tensors.bytes());
+  const auto load = [&] { read_everything(load_model(model.path(), adapter.path())); };
+  load();
+  fuzz_bytes(adapter, config, "an adapter's config", "adapter_config.json", 1 << 20, 13, load);
+  fuzz_bytes(adapter, tensors.bytes(), "weights for all experts", "adapter_model.safetensors", 300, 14, load);
+}
+
 }  // namespace
 }  // namespace sheaf
