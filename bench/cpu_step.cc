@@ -1,8 +1,9 @@
 // Tokens a second of a model on the quick CPU backend, by what a step holds:
 //   ninja -C build/release bench_cpu_step && build/release/bench/bench_cpu_step build/models/smollm2.gguf
 //   [threads] [f32|int16|int8] [part of a step's name and rows, such as "prompts 16 rows"]
-// The limit is the multiply-adds of the weights at the rate of bench_cpu_gemm's first cache, or reading them
-// once a step.
+// With "experts" in place of the model: a small mixture of experts beside a dense model of the same active
+// weights. The limit is the multiply-adds of the weights at the rate of bench_cpu_gemm's first cache, or
+// reading them once a step.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/cpu_experts.h"
 #include "bench/precision.h"
 #include "core/base/error.h"
 #include "cpu/cpu_backend.h"
@@ -133,8 +135,12 @@ void measure(const char* path, int threads, Precision precision, std::string_vie
 int main(int argc, char** argv) {
   try {
     if (argc < 2) sheaf::refuse("usage: bench_cpu_step MODEL [threads] [f32|int16|int8] [NAME]");
-    sheaf::measure(argv[1], argc > 2 ? std::atoi(argv[2]) : 2,
-                   sheaf::precision_of(argc > 3 ? argv[3] : "f32"), argc > 4 ? argv[4] : "");
+    const int threads = argc > 2 ? std::atoi(argv[2]) : 2;
+    const sheaf::Precision precision = sheaf::precision_of(argc > 3 ? argv[3] : "f32");
+    if (argv[1] == std::string_view("experts"))
+      sheaf::measure_experts(threads, precision);
+    else
+      sheaf::measure(argv[1], threads, precision, argc > 4 ? argv[4] : "");
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 2;

@@ -30,6 +30,7 @@ void ExpertMlp::gather(const ProductRows& normed, int64_t rows) {
   const int64_t per_token = config_.experts.per_token, together = products_.rows_together();
   std::vector<int64_t> counts(static_cast<size_t>(config_.experts.count));
   for (const Choice& choice : chosen_) ++counts[static_cast<size_t>(choice.expert)];
+  routing_.add(counts);
   groups_.clear();
   int64_t room = 0;
   std::vector<int64_t> next(counts.size());

@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/engine/routing.h"
 #include "core/model/router.h"
 #include "cpu/products.h"
 
@@ -30,6 +31,8 @@ class ExpertMlp {
   void run(const PackedExperts& experts, const ProductRows& normed, int64_t rows, bool shared, float* y,
            int64_t y_stride);
 
+  const Routing& routing() const { return routing_; }
+
  private:
   struct Group {
     int64_t expert, first, count;  ///< rows of the gathered ones
@@ -42,6 +45,7 @@ class ExpertMlp {
   const Products& products_;
   const Kernels& kernels_;
   ThreadPool& threads_;
+  Routing routing_;
   FloatBuffer logits_;               ///< [rows, experts]
   std::vector<Choice> chosen_;       ///< [rows, per_token]
   std::vector<int64_t> places_;      ///< [rows, per_token], among the gathered rows

@@ -140,6 +140,8 @@ class QuickBackend final : public Backend {
     return cpu_footprint(config_, products_.precision()).preferred_tokens;
   }
 
+  Routing routing() const override { return experts_.routing(); }
+
   void allocate_kv(int32_t pages, int32_t page_size) override { attention_->allocate(pages, page_size); }
 
   std::string kv_kind() const override { return fmt::format("CPU, {}", products_.describe()); }

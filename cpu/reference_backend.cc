@@ -77,6 +77,7 @@ class ReferenceBackend final : public Backend {
   std::string describe() const override { return "CPU, fp32 reference, 1 thread"; }
   int64_t kv_bytes_per_token() const override { return reference_footprint(config_).kv_bytes_per_token; }
   int32_t preferred_tokens() const override { return reference_footprint(config_).preferred_tokens; }
+  Routing routing() const override { return routing_; }
 
   void allocate_kv(int32_t pages, int32_t page_size) override {
     if (pages <= 0 || page_size <= 0) fail("key/value pool: {} pages of {} tokens", pages, page_size);
@@ -191,10 +192,12 @@ class ReferenceBackend final : public Backend {
     for (const KeyCopy& copy : batch.copies)
       for (const FloatBuffer* half : {&layer.keys, &layer.values})
         std::copy_n(half->data() + copy.from * kv_size(), kv_size(), half->data() + copy.to * kv_size());
+    tokens_of_experts_.assign(layer.experts.size(), 0);
     for (size_t row = 0; row < hidden_.size(); ++row) {
       add_attention(layer, row, queries[row]);
       add_mlp(layer, row);
     }
+    routing_.add(tokens_of_experts_);
   }
 
   void add_attention(const Layer& layer, size_t row, std::span<const float> queries) {
@@ -222,7 +225,7 @@ class ReferenceBackend final : public Backend {
   }
 
   /// What a token's experts give, in the order of their scores, and then the MLP that all tokens share.
-  void apply_experts(const Layer& layer, std::span<const float> x, std::span<float> y) const {
+  void apply_experts(const Layer& layer, std::span<const float> x, std::span<float> y) {
     std::vector<float> logits(layer.experts.size()), part(y.size());
     std::vector<Choice> chosen(static_cast<size_t>(config_.experts.per_token));
     reference::apply(layer.router, x, logits);
@@ -232,7 +235,10 @@ class ReferenceBackend final : public Backend {
       apply_mlp(mlp, x, part);
       for (size_t i = 0; i < y.size(); ++i) y[i] += weight * part[i];
     };
-    for (const auto& [expert, weight] : chosen) add(layer.experts[static_cast<size_t>(expert)], weight);
+    for (const auto& [expert, weight] : chosen) {
+      add(layer.experts[static_cast<size_t>(expert)], weight);
+      ++tokens_of_experts_[static_cast<size_t>(expert)];
+    }
     if (layer.mlp.gate.outputs == 0) return;
     float gate = 0;
     if (layer.shared_gate.outputs > 0) reference::apply(layer.shared_gate, x, {&gate, 1});
@@ -264,6 +270,8 @@ class ReferenceBackend final : public Backend {
   int32_t page_size_ = 0;
   std::vector<std::vector<float>> hidden_;  ///< [rows][hidden], the residual stream
   std::map<int32_t, Slots> slots_;          ///< of a step, by the window of a layer
+  Routing routing_;
+  std::vector<int64_t> tokens_of_experts_;  ///< [experts] of the layer at hand
 };
 
 }  // namespace

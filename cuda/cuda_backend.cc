@@ -192,14 +192,12 @@ class CudaBackend final : public Backend {
  private:
   /// What numbers are computed in: "bf16, reproducible".
   std::string numbers() const {
-    const int32_t experts = config().experts.count;
-    const int64_t cutlass = experts == 0 ? 0
-                            : model_.fp8 ? cutlass_grouped_fp8_bytes(experts)
-                                         : cutlass_grouped_bytes(experts);
+    const bool cutlass =
+        config().experts.count > 0 && grouped_by(config(), model_.fp8) == GroupedBy::cutlass;
     return fmt::format("{}{}{}{}{}", model_.fp8 ? "fp8" : "bf16", model_.packed() ? ", weights packed" : "",
                        options_.fp8_keys ? ", keys and values in fp8" : "",
                        options_.reproducible ? ", reproducible" : "",
-                       cutlass > 0 ? ", experts by CUTLASS" : "");
+                       cutlass ? ", experts by CUTLASS" : "");
   }
 
   /// An engine may be made on one thread and run on another.

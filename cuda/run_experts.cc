@@ -1,23 +1,11 @@
-#include "cuda/gemm/grouped_hopper.h"
 #include "cuda/loaded_model.h"
 #include "cuda/step.h"
 
 namespace sheaf::cuda {
 namespace {
 
-/// Whether CUTLASS multiplies: wherever it was built for this GPU. With Qwen3-30B-A3B's experts in bf16 on an
-/// H200 it is 1.5 times as fast as our kernel at 64 rows and 1.9 times at 8,192, copied rows and gates
-/// included (bench_experts).
-bool by_cutlass(const LoadedModel& model) {
-  return model.room.experts.cutlass.size() > 0;
-}
-
-/// Whether our own kernel for Hopper, which applies gates before results leave, is taken instead. Not timed
-/// yet: to be set where bench_experts finds it faster than CUTLASS's.
-constexpr bool kHopperPays = false;
-bool by_hopper(const LoadedModel& model) {
-  return kHopperPays && grouped_hopper_products(model.config.hidden, model.config.experts.ffn);
-}
+bool by_cutlass(const LoadedModel& model) { return model.room.experts.by == GroupedBy::cutlass; }
+bool by_hopper(const LoadedModel& model) { return model.room.experts.by == GroupedBy::hopper; }
 
 /// Calls `multiply` with as many experts as are multiplied together, until all were.
 template <class Multiply>

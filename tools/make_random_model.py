@@ -5,8 +5,8 @@ usage: tools/make_random_model.py --shape qwen3-8b --out DIR [--shard-gb 5]
 
 Plain Python. The folder has config.json, sharded safetensors and their index, but no tokenizer. Weights are cut out of one
 random block of 64 MB, so the files compress well and the answers mean nothing; every value lies between 1/128 and 1/32 in
-size, norms are 1. The same command writes the same bytes. The shape `tiny` also has a tokenizer, one token a byte, so that
-whole jobs run on it in next to no time (tests, tools/soak).
+size, norms are 1. The same command writes the same bytes. The tiny shapes also have a tokenizer, one token a byte, so that
+whole jobs run on them in next to no time (tests, tools/soak).
 """
 import argparse
 import json
@@ -28,6 +28,12 @@ def sizes(hidden, ffn, layers, heads, kv_heads, tied):
             "num_key_value_heads": kv_heads, "tie_word_embeddings": tied}
 
 
+def experts(count, per_token, ffn):
+    return {"architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "num_experts": count,
+            "num_experts_per_tok": per_token, "moe_intermediate_size": ffn, "norm_topk_prob": True, "decoder_sparse_step": 1,
+            "mlp_only_layers": []}
+
+
 SHAPES = {
     "qwen3-0.6b": QWEN3 | sizes(1024, 3072, 28, 16, 8, True),
     "qwen3-1.7b": QWEN3 | sizes(2048, 6144, 28, 16, 8, True),
@@ -35,6 +41,9 @@ SHAPES = {
     "qwen3-8b": QWEN3 | sizes(4096, 12288, 36, 32, 8, False),
     "qwen3-14b": QWEN3 | sizes(5120, 17408, 40, 40, 8, False),
     "llama3-8b": LLAMA | sizes(4096, 14336, 32, 32, 8, False),
+    "qwen3-30b-a3b": QWEN3 | sizes(2048, 6144, 48, 32, 4, False) | experts(128, 8, 768),
+    "tiny-experts": QWEN3 | sizes(16, 32, 2, 2, 1, False) | experts(8, 2, 16) | {"head_dim": 8, "vocab_size": 257,
+                                                                                 "eos_token_id": 256},
     "tiny": LLAMA | sizes(16, 32, 1, 2, 1, False) | {"head_dim": 8, "vocab_size": 257, "eos_token_id": 256},
 }
 BLOCK = 64 << 20
@@ -61,15 +70,21 @@ def tensors_of(config):
     for i in range(config["num_hidden_layers"]):
         layer = f"model.layers.{i}."
         yield layer + "input_layernorm.weight", [hidden]
-        yield layer + "mlp.down_proj.weight", [hidden, ffn]
-        yield layer + "mlp.gate_proj.weight", [ffn, hidden]
-        yield layer + "mlp.up_proj.weight", [ffn, hidden]
+        mlps, width = [layer + "mlp."], ffn
+        if "num_experts" in config:
+            mlps = [f"{layer}mlp.experts.{expert}." for expert in range(config["num_experts"])]
+            width = config["moe_intermediate_size"]
+            yield layer + "mlp.gate.weight", [config["num_experts"], hidden]
+        for mlp in mlps:
+            yield mlp + "down_proj.weight", [hidden, width]
+            yield mlp + "gate_proj.weight", [width, hidden]
+            yield mlp + "up_proj.weight", [width, hidden]
         yield layer + "post_attention_layernorm.weight", [hidden]
-        if config["model_type"] == "qwen3":
+        if config["model_type"].startswith("qwen3"):
             yield layer + "self_attn.k_norm.weight", [config["head_dim"]]
         yield layer + "self_attn.k_proj.weight", [keys, hidden]
         yield layer + "self_attn.o_proj.weight", [hidden, queries]
-        if config["model_type"] == "qwen3":
+        if config["model_type"].startswith("qwen3"):
             yield layer + "self_attn.q_norm.weight", [config["head_dim"]]
         yield layer + "self_attn.q_proj.weight", [queries, hidden]
         yield layer + "self_attn.v_proj.weight", [keys, hidden]
@@ -134,14 +149,14 @@ def main():
         size += byte_count(shape)
 
     options.out.mkdir(parents=True, exist_ok=True)
-    block = memoryview(random_block(1 << 16 if options.shape == "tiny" else BLOCK))
+    block = memoryview(random_block(1 << 16 if options.shape.startswith("tiny") else BLOCK))
     places, total, first = {}, 0, 0
     for number, tensors in enumerate(shards, 1):
         file = f"model-{number:05}-of-{len(shards):05}.safetensors"
         total += write_shard(options.out / file, tensors, block, first)
         first += len(tensors)
         places |= {name: file for name, _ in tensors}
-    if options.shape == "tiny":
+    if options.shape.startswith("tiny"):
         (options.out / "tokenizer.json").write_text(json.dumps(byte_tokenizer()))
     index = {"metadata": {"total_size": total}, "weight_map": places}
     (options.out / "model.safetensors.index.json").write_text(json.dumps(index, indent=1))

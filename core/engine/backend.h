@@ -4,6 +4,7 @@
 
 #include "core/backend/footprint.h"
 #include "core/base/error.h"
+#include "core/engine/routing.h"
 #include "core/engine/step_batch.h"
 
 namespace sheaf {
@@ -91,6 +92,8 @@ class Backend {
 
   /// Of the device, over all finished steps.
   virtual TimedStages stage_seconds() const { return {}; }
+  /// Of all finished steps; empty where the model has no experts or the backend does not count.
+  virtual Routing routing() const { return {}; }
 };
 
 /// Sees the steps of an engine in their order.

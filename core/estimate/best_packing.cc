@@ -157,8 +157,10 @@ std::string fitting_devices(EstimateCase asked, const HardwareList& list) {
     asked.hardware = &each;
     if (each.gpu && each.computes_as_wanted() && plan_memory(asked).fits()) names.push_back(each.name);
   }
-  return names.empty() ? "no GPU in the list has enough memory"
-                       : fmt::format("it fits {}", fmt::join(names, ", "));
+  return names.empty()
+             ? "every device holds the whole model (several share the corpus, not the weights), and "
+               "no GPU in the list has enough memory"
+             : fmt::format("it fits {}", fmt::join(names, ", "));
 }
 
 std::string best_text(const EstimateCase& asked, const Estimate& each, const BestPacking& best) {

@@ -7,6 +7,7 @@
 namespace sheaf {
 namespace {
 
+constexpr double kNear = 4;     // times beyond the profiled shapes
 constexpr int64_t kBlock = 64;  // queries that attention computes together
 
 /// A value between two curves, by the logarithm of their weights; the nearest one's outside.
@@ -86,28 +87,55 @@ double DeviceModel::distance(const ModelConfig& config) const {
   return far;
 }
 
+bool DeviceModel::is_far(const ModelConfig& config) const {
+  return distance(config) > kNear;
+}
+
 double DeviceModel::widened(double near, const ModelConfig& config) const {
-  constexpr double kNear = 4, kMost = 20;
-  const double far = distance(config);
-  return far > kNear ? std::min(kMost, near + far / kNear - 1) : near;
+  constexpr double kMost = 20, kUnmeasuredExperts = 0.4;
+  if (config.experts.count > 0)
+    near = experts.empty() ? std::hypot(near, kUnmeasuredExperts) : std::max(near, expert_error);
+  return is_far(config) ? std::min(kMost, near + distance(config) / kNear - 1) : near;
 }
 
 StageSeconds DeviceModel::step(const ModelConfig& config, const StepCounts& counts) const {
   StageSeconds seconds;
   if (counts.tokens <= 0) return seconds;
-  const auto product = [&](const std::vector<ShareCurve>& curves, double weights, double rows) {
-    const double roofline = std::max(2 * rows * weights / peak_flops, weights / peak_weights);
-    return roofline / share_between(curves, weights, rows);
-  };
-  seconds.products =
-      each_step +
-      config.layer_count() *
-          product(layers, static_cast<double>(layer_weights(config)) / config.layer_count(), counts.tokens);
+  seconds.products = each_step + unrouted_seconds(config, counts.tokens);
+  if (config.experts.count > 0)
+    seconds.products +=
+        static_cast<double>(expert_layers(config)) *
+        (expert_seconds(config, counts.tokens) + each_expert * experts_hit(config.experts, counts.tokens));
   seconds.attention = attention_seconds(config, counts);
   seconds.rest = rest_seconds(config, counts);
-  if (counts.picks > 0)
-    seconds.pick = product(outputs, static_cast<double>(config.hidden) * config.vocab, counts.picks);
+  if (counts.picks > 0) {
+    const double weights = static_cast<double>(config.hidden) * config.vocab;
+    seconds.pick = product_roofline(weights, counts.picks) / share_between(outputs, weights, counts.picks);
+  }
   return seconds;
+}
+
+double DeviceModel::product_roofline(double weights, double rows) const {
+  return std::max(2 * rows * weights / peak_flops, weights / peak_weights);
+}
+
+double DeviceModel::unrouted_seconds(const ModelConfig& config, double tokens) const {
+  const double weights = static_cast<double>(unrouted_weights(config)) / config.layer_count();
+  return config.layer_count() * product_roofline(weights, tokens) / share_between(layers, weights, tokens);
+}
+
+double DeviceModel::expert_roofline(const ModelConfig& config, double tokens) const {
+  const auto weights = static_cast<double>(expert_weights(config));
+  return std::max(2 * tokens * config.experts.per_token * weights / peak_flops,
+                  experts_hit(config.experts, tokens) * weights / peak_weights);
+}
+
+double DeviceModel::expert_seconds(const ModelConfig& config, double tokens) const {
+  const auto weights = static_cast<double>(expert_weights(config));
+  const double share = experts.empty()
+                           ? share_between(layers, config.experts.per_token * weights, tokens)
+                           : share_between(experts, weights, tokens_of_expert(config.experts, tokens));
+  return expert_roofline(config, tokens) / share;
 }
 
 double DeviceModel::attention_seconds(const ModelConfig& config, const StepCounts& counts) const {

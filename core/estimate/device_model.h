@@ -41,18 +41,15 @@ struct ShareCurve {
 };
 
 /// How long steps take on a device: a roofline with the efficiencies that a profile found. It knows
-/// nothing of methods or workloads.
-/// Whether a DeviceModel knows how long the steps of such a model take. A step reads the weights of experts
-/// by what its tokens choose.
-inline bool predictable(const ModelConfig& config) {
-  return config.experts.count == 0;
-}
-
+/// nothing of methods or workloads. Tokens are taken to choose all experts equally often.
 struct DeviceModel {
   double peak_flops = 0;            ///< the best rate of products that was seen
   double peak_weights = 0;          ///< weights read a second, the best seen
   std::vector<ShareCurve> layers;   ///< by weights of a layer
   std::vector<ShareCurve> outputs;  ///< the output projection and choice, by its weights
+  /// Products of a layer's experts, by the weights of one, over the tokens of one; empty: not measured, and
+  /// dense ones stand for them.
+  std::vector<ShareCurve> experts;
 
   /// Seconds of attention of a layer: fixed + max(blocks, spans, cells and pairs, keys read).
   struct Attention {
@@ -72,10 +69,12 @@ struct DeviceModel {
     double fixed = 0, row = 0, look = 0;
   } host;
 
-  double each_step = 0;  ///< seconds besides, of any step
+  double each_step = 0;    ///< seconds besides, of any step
+  double each_expert = 0;  ///< seconds besides, of every expert that a token of a layer chose
 
   double error =
       0;  ///< nine of ten steps that the curves do not come from are no further off than this share
+  double expert_error = 0;  ///< the same of steps of models with experts
 
   int32_t fewest_layers = 0, most_layers = 0;  ///< of the profiled shapes; 0: unknown
 
@@ -85,8 +84,21 @@ struct DeviceModel {
   /// The error for the model, from that `near` the profiled shapes: beyond four times it grows, for nothing
   /// was measured there.
   double widened(double near, const ModelConfig& config) const;
+  /// Whether the model is so far from the profiled shapes that the error grows.
+  bool is_far(const ModelConfig& config) const;
+  /// Whether products of experts were measured, or the model has none.
+  bool measured_experts(const ModelConfig& config) const {
+    return config.experts.count == 0 || !experts.empty();
+  }
 
   StageSeconds step(const ModelConfig& config, const StepCounts& counts) const;
+  /// Of one layer.
+  double expert_seconds(const ModelConfig& config, double tokens) const;
+  /// The same at the device's peaks.
+  double expert_roofline(const ModelConfig& config, double tokens) const;
+  double product_roofline(double weights, double rows) const;
+  /// Of all layers, without experts.
+  double unrouted_seconds(const ModelConfig& config, double tokens) const;
   double attention_seconds(const ModelConfig& config, const StepCounts& counts) const;
   double rest_seconds(const ModelConfig& config, const StepCounts& counts) const;
   double host_seconds(const StepCounts& counts) const;

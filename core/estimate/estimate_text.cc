@@ -111,7 +111,11 @@ std::string error_text(const Hardware& hardware, const ModelConfig& config) {
     text += hardware.fp8_keys
                 ? "; that was with keys and values in FP8, whose attention is faster"
                 : "; the job keeps keys and values in FP8, whose attention was not measured there";
-  if (hardware.device.widened(hardware.error, config) > hardware.error)
+  if (!hardware.device.measured_experts(config))
+    text +=
+        "; products of experts were not measured there and are taken to be as efficient as dense ones (sheaf "
+        "bench --profile with --shapes of a model with experts measures them)";
+  if (hardware.device.is_far(config))
     text += fmt::format(
         "; a size of the model is {:.0f} times beyond those that were measured, where kernel launches and "
         "the "

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/estimate/device_model.h"
 #include "core/model/shapes.h"
+#include "core/model/work.h"
 
 namespace sheaf {
 namespace {
@@ -19,6 +20,7 @@ struct Point {
     const std::vector<ProbePart>& parts = measured->probe.parts;
     return parts.size() == 1 && parts[0] == ProbePart{1, 0, parts[0].runs, 0, 1};
   }
+  bool has_experts() const { return config.experts.count > 0; }
   double layer_weights() const {
     return static_cast<double>(sheaf::layer_weights(config)) / config.layer_count();
   }
@@ -40,14 +42,18 @@ class Fit {
     }
     for (const Point& point : points_) {
       if (!point.bare() || !(point.measured->device.products > 0)) continue;
-      layers_.push_back({point.layer_weights(), point.counts.tokens,
-                         point.measured->device.products / point.config.layer_count()});
+      if (!point.has_experts())
+        layers_.push_back({point.layer_weights(), point.counts.tokens,
+                           point.measured->device.products / point.config.layer_count()});
       if (point.measured->device.pick > 0)
         outputs_.push_back({point.output_weights(), point.counts.picks, point.measured->device.pick});
     }
     if (layers_.size() < 4 || outputs_.empty())
-      refuse("the profile of {} has too few plain steps; write it again with sheaf bench --profile",
-             profile.backend);
+      refuse(
+          "the profile of {} has too few plain steps of models without experts; write it again with sheaf "
+          "bench "
+          "--profile",
+          profile.backend);
   }
 
   DeviceModel run() {
@@ -61,10 +67,12 @@ class Fit {
     model_.most_layers = most.config.layer_count();
     model_.layers = curves(layers_);
     model_.outputs = curves(outputs_);
+    model_.experts = expert_curves();
     fit_attention();
     fit_rest();
     fit_host();
-    model_.error = error();
+    model_.error = error(false);
+    if (!model_.experts.empty()) model_.expert_error = error(true);
     return model_;
   }
 
@@ -83,6 +91,34 @@ class Fit {
       curve.share.push_back(roofline / t.seconds);
     }
     return curves;
+  }
+
+  /// What plain steps of models with experts take beyond what the dense curves say of their other products.
+  std::vector<ShareCurve> expert_curves() const {
+    std::vector<const Point*> points;
+    for (const Point& point : points_)
+      if (point.has_experts() && point.bare() && point.measured->device.products > 0)
+        points.push_back(&point);
+    const auto place = [](const Point* point) {
+      return std::pair(expert_weights(point->config),
+                       tokens_of_expert(point->config.experts, point->counts.tokens));
+    };
+    std::ranges::stable_sort(points, {}, place);
+    std::vector<ShareCurve> found;
+    for (const Point* point : points) {
+      const auto [weights, tokens] = place(point);
+      const double seconds =
+          (point->measured->device.products - model_.unrouted_seconds(point->config, point->counts.tokens)) /
+          static_cast<double>(expert_layers(point->config));
+      if (seconds <= 0) continue;  // lost in the noise
+      if (found.empty() || found.back().weights != static_cast<double>(weights))
+        found.push_back({static_cast<double>(weights), {}, {}});
+      ShareCurve& curve = found.back();
+      if (!curve.log_rows.empty() && curve.log_rows.back() == std::log2(tokens)) continue;
+      curve.log_rows.push_back(std::log2(tokens));
+      curve.share.push_back(model_.expert_roofline(point->config, point->counts.tokens) / seconds);
+    }
+    return found;
   }
 
   /// How far off a stage is over all points, as shares of their whole steps.
@@ -143,11 +179,15 @@ class Fit {
         });
   }
 
-  double error() const {
+  double error(bool experts) const {
     std::vector<double> off;
-    for (const Point& point : held_out_.empty() ? points_ : held_out_)
-      off.push_back(
-          std::abs(model_.step(point.config, point.counts).total() / point.measured->device.total() - 1));
+    for (const std::vector<Point>* points : {&held_out_, &points_}) {
+      for (const Point& point : *points)
+        if (point.has_experts() == experts)
+          off.push_back(
+              std::abs(model_.step(point.config, point.counts).total() / point.measured->device.total() - 1));
+      if (!off.empty()) break;
+    }
     std::ranges::sort(off);
     return off[off.size() * 9 / 10];
   }

@@ -40,8 +40,12 @@ class CountedDevice final : public CountingBackend {
 double table(const ModelConfig& config) {
   return static_cast<double>(config.hidden) * config.vocab;
 }
+/// Weights of the layers, all experts counted.
+double stored_weights(const ModelConfig& config) {
+  return static_cast<double>(layer_weights(config) + idle_weights(config));
+}
 double parameters(const ModelConfig& config) {
-  return static_cast<double>(layer_weights(config)) + table(config) * (config.tied_output ? 1 : 2);
+  return stored_weights(config) + table(config) * (config.tied_output ? 1 : 2);
 }
 
 /// The weights as they lie on a GPU: bf16 or FP8 in the layers; or packed, if that was asked for or else they
@@ -49,19 +53,23 @@ double parameters(const ModelConfig& config) {
 void plan_gpu_weights(const EstimateCase& asked, MemoryPlan& plan) {
   const ModelConfig& config = asked.config;
   const bool fp8 = asked.hardware->wanted == Precision::fp8;
-  const double bytes = fp8 ? 1 : 2, layers = static_cast<double>(layer_weights(config));
+  const double bytes = fp8 ? 1 : 2, layers = stored_weights(config);
   plan.weights = bytes * layers + 2 * (parameters(config) - layers);
   const bool smaller = asked.stored_bits > 0 && asked.stored_bits < 8 * bytes;
   plan.packed = asked.weights == WeightStorage::packed ||
                 (asked.weights == WeightStorage::automatic && smaller && plan.weights > plan.usable);
   if (!plan.packed) return;
   const double stored = (asked.stored_bits > 0 ? asked.stored_bits : kAssumedBits) / 8;
-  // Gate and up are the largest matrices, one of which is expanded at a time.
-  const double largest = 2.0 * config.ffn * config.hidden;
+  // Gate and up are the largest matrices, one of which is expanded at a time; those of all experts together.
+  const double width =
+      std::max<double>(widest_mlp(config), double{1} * config.experts.count * config.experts.ffn);
+  const double largest = 2.0 * width * config.hidden;
   plan.weights = stored * layers + bytes * largest + 2 * table(config) +
                  (config.tied_output ? 0 : stored * table(config));
-  plan.expand_seconds =
-      (stored + bytes) * layers / (asked.hardware->bandwidth * (fp8 ? kExpandFp8 : kExpandBf16));
+  const double weight_seconds =
+      (stored + bytes) / (asked.hardware->bandwidth * (fp8 ? kExpandFp8 : kExpandBf16));
+  plan.expand_seconds = weight_seconds * static_cast<double>(unrouted_weights(config));
+  plan.expert_seconds = weight_seconds * static_cast<double>(expert_weights(config));
 }
 
 }  // namespace
@@ -103,6 +111,7 @@ SimulatedRun simulate(const EstimateCase& asked, const MemoryPlan& memory, int32
   CountedDevice counted(asked.config, memory, asked.hardware->gpu ? 2 : 1);
   DeviceModel device = asked.hardware->device;
   device.each_step = memory.expand_seconds;
+  device.each_expert = memory.expert_seconds;
   PredictedTime time(counted.config(), device);
   EngineOptions options;
   options.tokens_per_step = memory.tokens_per_step;

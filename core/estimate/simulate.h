@@ -29,7 +29,8 @@ struct EstimateCase {
 struct MemoryPlan {
   double weights = 0;
   bool packed = false;        ///< weights stay as the file has them
-  double expand_seconds = 0;  ///< time that expanding packed weights adds to a step
+  double expand_seconds = 0;  ///< time that expanding packed weights adds to a step, experts left out
+  double expert_seconds = 0;  ///< time that expanding one expert adds
   double activations = 0;     ///< of a step
   double pool = 0;            ///< of keys and values
   double usable = 0;          ///< memory that the device has for a job

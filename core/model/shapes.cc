@@ -204,11 +204,21 @@ int64_t layer_weights(const ModelConfig& config) {
   return config.layer_count() * attention + mlps;
 }
 
+int64_t expert_weights(const ModelConfig& config) {
+  return int64_t{3} * config.hidden * config.experts.ffn;
+}
+
+int64_t expert_layers(const ModelConfig& config) {
+  return std::ranges::count_if(config.layers, [](const LayerConfig& layer) { return layer.experts; });
+}
+
+int64_t unrouted_weights(const ModelConfig& config) {
+  return layer_weights(config) - expert_layers(config) * config.experts.per_token * expert_weights(config);
+}
+
 int64_t idle_weights(const ModelConfig& config) {
   const Experts& experts = config.experts;
-  const auto layers =
-      std::ranges::count_if(config.layers, [](const LayerConfig& layer) { return layer.experts; });
-  return int64_t{3} * layers * config.hidden * experts.ffn * (experts.count - experts.per_token);
+  return expert_layers(config) * (experts.count - experts.per_token) * expert_weights(config);
 }
 
 Model make_random_model(const ModelConfig& config, uint32_t seed) {

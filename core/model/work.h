@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
 
@@ -31,6 +32,18 @@ struct Work {
     }
   }
 };
+
+/// Experts of a layer that at least one of `tokens` tokens chooses, on average where all are as likely.
+inline double experts_hit(const Experts& experts, double tokens) {
+  if (experts.count == 0) return 0;
+  const double missed = 1 - static_cast<double>(experts.per_token) / experts.count;
+  return experts.count * (1 - std::pow(missed, tokens));
+}
+
+/// Tokens that an expert of a layer takes of `tokens` tokens, on average.
+inline double tokens_of_expert(const Experts& experts, double tokens) {
+  return tokens * experts.per_token / experts.count;
+}
 
 /// FLOPs of the layers' matrix products, and of the output projection; a multiply-add counts two.
 inline double layer_flops(const Work& work, const ModelConfig& config) {

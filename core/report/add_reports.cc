@@ -62,6 +62,13 @@ ordered_json add_histograms(const ordered_json& a, const ordered_json& b) {
           {"bins", bins}};
 }
 
+/// Only mixtures of experts have it, and sessions that ran no step have not.
+void add_expert_tokens(const ordered_json& earlier, ordered_json& sum) {
+  constexpr const char* kKey = "expert_tokens";
+  if (!earlier.contains(kKey)) return;
+  sum[kKey] = sum.contains(kKey) ? add_histograms(earlier.at(kKey), sum.at(kKey)) : earlier.at(kKey);
+}
+
 void replay(const ordered_json& from, double begin, Throughput& to) {
   const double width = from.at("point_seconds");
   for (size_t i = 0; i < from.at("steps").size(); ++i) {
@@ -126,6 +133,7 @@ ordered_json add_reports(const ordered_json& earlier, const ordered_json& later)
   sum["throughput"] = add_throughput(earlier.at("throughput"), later.at("throughput"));
   for (const char* key : {"tokens", "slots"})
     sum["per_step"][key] = add_histograms(earlier.at("per_step").at(key), later.at("per_step").at(key));
+  add_expert_tokens(earlier.at("per_step"), sum.at("per_step"));
   sum["value_tokens"] = add_histograms(earlier.at("value_tokens"), later.at("value_tokens"));
   const ReportLists& lists = report_lists();
   add_entries(earlier.at("values"), lists.values.entries, sum.at("values"));

@@ -30,6 +30,11 @@ bool different_corpora(const std::vector<NamedReport>& reports) {
   });
 }
 
+bool is_in_any(const ReportField& field, const std::vector<NamedReport>& reports) {
+  return std::ranges::any_of(reports,
+                             [&](const NamedReport& report) { return field.value(report.json).has_value(); });
+}
+
 /// What earlier reports do not have is left empty.
 ComparedFact compare_texts(const ReportField& field, const std::vector<NamedReport>& reports) {
   ComparedFact fact{std::string(field.title), {}, std::vector<bool>(reports.size()), true};
@@ -70,10 +75,13 @@ std::string plots_html(const std::vector<NamedReport>& reports, const char* titl
 std::vector<ComparedFact> compare_reports(const std::vector<NamedReport>& reports) {
   const bool comparable = !different_corpora(reports);
   std::vector<ComparedFact> facts;
-  for (const ReportField& field : report_fields())
-    if (!field.title.empty())
-      facts.push_back(field.kind == ReportField::Kind::text ? compare_texts(field, reports)
-                                                            : compare_numbers(field, reports, comparable));
+  for (const ReportField& field : report_fields()) {
+    if (field.title.empty()) continue;
+    if (field.kind == ReportField::Kind::text)
+      facts.push_back(compare_texts(field, reports));
+    else if (field.always || is_in_any(field, reports))
+      facts.push_back(compare_numbers(field, reports, comparable));
+  }
   return facts;
 }
 

@@ -78,6 +78,12 @@ std::vector<std::string> common_reasons(const ordered_json& reasons, size_t most
 
 }  // namespace
 
+Routing Report::routing() const {
+  Routing all;
+  for (const EngineUse& use : engines) all += use.routing;
+  return all;
+}
+
 ordered_json report_json(const Report& r) {
   ordered_json json = {{"version", kReportVersion}};
   for (const ReportField& field : report_fields()) {
@@ -96,6 +102,8 @@ ordered_json report_json(const Report& r) {
       device[stage_name(stage)] = device.value(stage_name(stage), 0.0) + seconds;
   if (r.engines.size() > 1) json["engines"] = engines_json(r);
   r.statistics.add_to(json);
+  if (const Routing routing = r.routing(); routing.passes > 0)
+    json["per_step"]["expert_tokens"] = routing.expert_tokens.json();
   set_rates(json);
   return json;
 }
@@ -108,6 +116,10 @@ void set_rates(ordered_json& report) {
 
 bool has_rows(const ordered_json& report) {
   return report.at("rows").get<int64_t>() > 0;
+}
+
+bool counts_experts(const ordered_json& report) {
+  return report.contains(ordered_json::json_pointer("/experts/count"));
 }
 
 int64_t counted_rows(const ordered_json& report) {
@@ -172,6 +184,13 @@ std::string report_text(const ordered_json& report) {
       "{:.0f} "
       "MB\n",
       whole("/steps"), number("/tokens_per_step"), number("/answer_tokens_per_step"), number("/kv_peak_mb"));
+  if (counts_experts(report))
+    text += fmt::format(
+        "  experts  {:.1f} tokens per expert and step, the least used {:.1f}, the busiest {:.2f} times the "
+        "mean; "
+        "{:.1f} % without a token\n",
+        number("/experts/mean_per_step"), number("/experts/least_per_step"),
+        number("/experts/busiest_over_mean"), 100 * number("/experts/idle_share"));
   text += fmt::format(
       "  seconds  open {:.2f}, decode {:.2f}; in parallel read {:.2f}, plan {:.2f}, write {:.2f}; stalled "
       "{:.1f} "

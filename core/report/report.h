@@ -14,6 +14,7 @@ struct EngineUse {
   std::string name = {};  ///< "NVIDIA H200 (cuda:0), bf16"
   EngineStats stats = {};
   TimedStages device_seconds = {};  ///< as the backend has them
+  Routing routing = {};             ///< of a mixture of experts, as the backend has it
   std::string failed = {};          ///< why it was left out; empty: it was not
 };
 
@@ -41,6 +42,8 @@ struct Report {
   double predicted_error = 0;               ///< error band of predicted_seconds, as a share
   std::optional<KvStoreUse> store;          ///< of keys and values, where there is one
   RunStatistics statistics;
+
+  Routing routing() const;  ///< of all engines together
 };
 
 /// The version of the JSON form: it grows when a key changes its meaning or goes, not when one is added.
@@ -71,6 +74,8 @@ struct SavedReport {
 SavedReport read_saved_report(const std::string& text, const std::string& source);
 /// Whether the run has rows.
 bool has_rows(const nlohmann::ordered_json& report);
+/// Whether the run counted what experts of a mixture took.
+bool counts_experts(const nlohmann::ordered_json& report);
 /// Rows that seconds, tokens and answers belong to: all but those of a session that was killed before it
 /// saved its counts.
 int64_t counted_rows(const nlohmann::ordered_json& report);

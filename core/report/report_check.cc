@@ -34,6 +34,7 @@ class ReportChecker {
     inside(report, "throughput", [&](const ordered_json& throughput) { check_throughput(throughput); });
     inside(report, "per_step", [&](const ordered_json& steps) {
       for (const char* key : {"tokens", "slots"}) check_histogram(steps, key);
+      if (has(report, "/experts") || steps.contains("expert_tokens")) check_histogram(steps, "expert_tokens");
     });
     check_histogram(report, "value_tokens");
     for (const ReportMember* each : {&lists.values, &lists.sample, &lists.reject_reasons})

@@ -170,6 +170,13 @@ Json proposed(const R& run) {
   return run.engine.proposed_tokens > 0 ? Json(run.engine.*Member) : Json();
 }
 
+/// Of runs whose backends counted what experts take.
+template <auto Member>
+Json routed(const R& run) {
+  const Routing routing = run.routing();
+  return routing.passes > 0 ? Json(routing.*Member) : Json();
+}
+
 Json other_seconds(const R& run) {
   return std::max(0.0, run.total_seconds - run.open_seconds - decode_seconds(run));
 }
@@ -185,6 +192,29 @@ Json predicted(const R& run) {
 Json measured(const R& run) {
   return run.predicted_seconds ? Json(of_one(run, run.engine.step_seconds + run.engine.host_seconds))
                                : Json();
+}
+
+/// Tokens of an expert of a layer in a step, by what of them is summed under `Path`.
+template <Path At>
+Figure tokens_of_expert(const Json& report) {
+  if (!counts_experts(report)) return std::nullopt;
+  return ratio(report, At.text, "/experts/passes");
+}
+
+Figure mean_tokens_of_expert(const Json& report) {
+  if (!counts_experts(report)) return std::nullopt;
+  return ratio(at(report, "/experts/tokens"), at(report, "/experts/passes") * at(report, "/experts/count"));
+}
+
+Figure busiest_over_mean(const Json& report) {
+  if (!counts_experts(report)) return std::nullopt;
+  return ratio(at(report, "/experts/busiest_tokens") * at(report, "/experts/count"),
+               at(report, "/experts/tokens"));
+}
+
+Figure idle_share(const Json& report) {
+  if (!counts_experts(report)) return std::nullopt;
+  return ratio(at(report, "/experts/idle"), at(report, "/experts/passes") * at(report, "/experts/count"));
 }
 
 Figure rows_per_second(const Json& report) {
@@ -268,6 +298,18 @@ Fields make_fields() {
       rate("", found_share, "values found", percent_text),
       rate("", figure_at<"/endings/length">, "cut answers"),
       number("/kv_peak_mb", Adds::most, kv_peak_mb, "keys and values, MB"),
+
+      later({.path = "/experts/count", .adds = Adds::first, .of_run = routed<&Routing::experts>}, "/experts"),
+      later(count("/experts/passes", routed<&Routing::passes>), "/experts"),
+      later(count("/experts/tokens", routed<&Routing::tokens>), "/experts"),
+      later(count("/experts/least_tokens", routed<&Routing::least_tokens>), "/experts"),
+      later(count("/experts/busiest_tokens", routed<&Routing::busiest_tokens>), "/experts"),
+      later(count("/experts/idle", routed<&Routing::idle>), "/experts"),
+      later(rate("/experts/mean_per_step", mean_tokens_of_expert, "tokens per expert and step"), "/experts"),
+      later(rate("/experts/least_per_step", tokens_of_expert<"/experts/least_tokens">, "  of the least used"),
+            "/experts"),
+      later(rate("/experts/busiest_over_mean", busiest_over_mean, "  busiest over mean"), "/experts"),
+      later(rate("/experts/idle_share", idle_share, "  experts without a token", percent_text), "/experts"),
 
       later(count("/kv_store/read_tokens",
                   [](const R& run) { return run.store ? Json(run.engine.read_tokens) : Json(); }),

@@ -118,6 +118,17 @@ std::string histogram_html(const ordered_json& histogram, const std::string& tit
                   number_text(number(histogram, "largest"))));
 }
 
+std::string experts_html(const ordered_json& report) {
+  const ordered_json& experts = report.at("experts");
+  return histogram_html(report.at("per_step").at("expert_tokens"), "experts by tokens in a step",
+                        "tokens of an expert in a step") +
+         soft(fmt::format(
+             "Of the {} experts of a layer, the least used got {} tokens in a step and the busiest "
+             "{:.2f} times the mean; {} got none.",
+             number_text(number(experts, "count")), number_text(number(experts, "least_per_step")),
+             number(experts, "busiest_over_mean"), percent_text(number(experts, "idle_share"))));
+}
+
 /// What to know of an attribute beside how often it was found: a value in every row may be none of them.
 std::string attribute_facts(const ordered_json& attribute) {
   const double asked = number(attribute, "asked"), found = number(attribute, "found");
@@ -402,6 +413,7 @@ std::string report_html(const ordered_json& report) {
   body +=
       section("Answers decoded together", histogram_html(per_step.at("slots"), "steps by number of answers",
                                                          "answers that got a token in a step"));
+  if (counts_experts(report)) body += section("Experts", experts_html(report));
   body += section("Lengths of values",
                   histogram_html(report.at("value_tokens"), "values by length", "tokens per value") +
                       soft(endings_text(report.at("endings"))));

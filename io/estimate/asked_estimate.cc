@@ -54,11 +54,6 @@ EstimateAsked completed(EstimateAsked asked) {
 }
 
 EstimateCase base_case(const EstimateAsked& asked, const EstimateInputs& inputs) {
-  if (!predictable(inputs.config()))
-    refuse(
-        "{}: estimates do not know mixtures of experts yet; time a part of the corpus instead (sheaf run "
-        "--limit)",
-        inputs.model_name());
   const Job& job = inputs.job();
   EstimateCase base{inputs.model_name(), inputs.config(), nullptr,           job.method,
                     job.engine,          job.cost,        job.model.weights, inputs.model().stored_bits};

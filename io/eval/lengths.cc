@@ -264,7 +264,8 @@ void LengthsBench::open(const Job& job) {
   if (!draft.empty()) draft_ = open_backend(job, draft);
   opened_ = key;
   const Backend& opened = backend_->backend();
-  device_ = predictable(opened.config()) ? find_device_model(opened.device()) : std::nullopt;
+  device_ = find_device_model(opened.device());
+  if (device_ && !device_->measured_experts(opened.config())) device_.reset();
   kv_bytes_ = backend_->kv_bytes();
   most_pages_ = 0;
 }
@@ -358,15 +359,16 @@ LengthsForecast::Pass LengthsBench::simulate(const Job& job, const EvalLengths& 
       forecast.trouble = "a prompt does not fit the memory left for keys and values";
       return {};
     }
-  const std::optional<DeviceModel> device =
-      predictable(config) ? find_device_model(like.backend().device()) : std::nullopt;
+  const std::optional<DeviceModel> device = find_device_model(like.backend().device());
   std::optional<PredictedTime> predicted;
   if (device) engine.observer = &predicted.emplace(config, *device);
   const BenchRun run = run_once(counting, engine, stacks);
   forecast.gb = std::max(
       forecast.gb,
       static_cast<double>(run.stats.peak_pages * engine.page_size * counting.kv_bytes_per_token()) / 1e9);
-  if (device) forecast.error = device->error;
+  if (device)
+    forecast.error =
+        device->measured_experts(config) ? device->error : device->widened(device->error, config);
   return {run.stats.steps, predicted ? predicted->seconds() : 0};
 }
 

@@ -43,10 +43,11 @@ Engines::Engines(OpenedJob& opened, const Use& use, const Replace& replace) {
   for (size_t i = 0; i < all_.size(); ++i) {
     One& one = all_[i];
     const bool fp8 = opened.job().model.dtype == Precision::fp8;
-    if (use.predict && predictable(one.backend->config()))
+    if (use.predict)
       one.device = find_device_model(one.backend->device(), fp8 ? Precision::fp8 : Precision::bf16,
                                      attended_precision(one.backend->config(), opened.job().engine.kv_dtype,
                                                         opened.job().engine.reproducible));
+    if (one.device && !one.device->measured_experts(one.backend->config())) one.device.reset();
     EngineOptions options = opened.engine_options(*one.backend, i);
     // Devices of another kind compute other bits.
     if (store_ && one.backend->kv_kind() == backend(0).kv_kind()) options.store = &*store_;

@@ -56,6 +56,7 @@ void RunCount::step(size_t engine, const EngineStats& stats, const Backend& back
   if (!last && Clock::now() - asked_at_[engine] < 1s) return;
   asked_at_[engine] = Clock::now();
   session_.engines[engine].device_seconds = backend.stage_seconds();
+  session_.engines[engine].routing = backend.routing();
 }
 
 int64_t RunCount::engines_left() {

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include "core/base/error.h"
 #include "io/base/foreign_files.h"
@@ -223,12 +224,12 @@ class Loader {
     const ExpertTensors& names = family_.tensors.experts;
     const std::string module = kLayer.hugging_face + std::to_string(layer_) + ".";
     const int64_t ffn = config_.experts.ffn, hidden = config_.hidden;
-    layer.router = tensors_.take(weight(module + names.router), {config_.experts.count, hidden});
+    // Some programs store routers in fewer bits too.
+    layer.router = linear_of(module + names.router, config_.experts.count, hidden);
     if (config_.experts.choice_bias)
       layer.router_bias =
           tensors_.take(module + names.router + ".e_score_correction_bias", {config_.experts.count});
-    if (config_.experts.shared_gate)
-      layer.shared_gate = tensors_.take(weight(module + names.shared_gate), {1, hidden});
+    if (config_.experts.shared_gate) layer.shared_gate = linear_of(module + names.shared_gate, 1, hidden);
     if (config_.experts.shared_ffn > 0)
       load_gated(module + names.shared, config_.experts.shared_ffn, layer.gate, layer.up, layer.down);
     if (names.gate_up != nullptr) {
@@ -244,6 +245,16 @@ class Loader {
       load_gated(fmt::format("{}{}{}.", module, names.experts, i), ffn, expert.gate, expert.up, expert.down);
       layer.experts.push_back(std::move(expert));
     }
+    attach_stacked(layer);
+  }
+
+  /// Adapters of programs that keep all experts of a layer in one tensor.
+  void attach_stacked(LayerWeights& layer) {
+    if (adapter_ == nullptr) return;
+    const std::string module = kLayer.hugging_face + std::to_string(layer_) + ".";
+    const std::string own(family_.tensors.experts.experts), usual = ExpertTensors().experts;
+    for (const std::string& names : std::set<std::string>{own, usual})
+      adapter_->attach_experts(module + names.substr(0, names.size() - 1), layer.experts);
   }
 
   void load_gguf_experts(LayerWeights& layer) {
@@ -270,6 +281,8 @@ class Loader {
   void attach_experts(LayerWeights& layer) {
     const ExpertTensors& names = family_.tensors.experts;
     const std::string module = kLayer.hugging_face + std::to_string(layer_) + ".";
+    adapter_->attach(module + names.router, layer.router);
+    if (!layer.shared_gate.empty()) adapter_->attach(module + names.shared_gate, layer.shared_gate);
     const auto attach = [&](const std::string& prefix, Matrix& gate, Matrix& up, Matrix& down) {
       adapter_->attach(prefix + names.gate, gate);
       adapter_->attach(prefix + names.up, up);
@@ -279,6 +292,7 @@ class Loader {
     for (size_t i = 0; i < layer.experts.size(); ++i)
       attach(fmt::format("{}{}{}.", module, names.experts, i), layer.experts[i].gate, layer.experts[i].up,
              layer.experts[i].down);
+    attach_stacked(layer);
   }
 
   void load_mlp(LayerWeights& layer) {

@@ -29,9 +29,17 @@ void refuse_unsupported(const JsonFields& fields, const json& object) {
     refuse("{}: adapter type {} is not supported (supported: LORA)", fields.source(), shown(kind));
   for (const char* key : {"use_dora", "use_qalora", "use_bdlora", "bias", "lora_bias", "modules_to_save",
                           "fan_in_fan_out", "rank_pattern", "alpha_pattern", "layer_replication",
-                          "target_parameters", "trainable_token_indices", "alora_invocation_tokens"}) {
+                          "trainable_token_indices", "alora_invocation_tokens"}) {
     if (const json* value = fields.find(key)) refuse_unless_neutral(fields, key, *value);
   }
+  if (const json* parameters = fields.find("target_parameters"); parameters && !is_neutral(*parameters))
+    for (const json& each : *parameters)
+      if (!each.is_string() || !(each.get<std::string>().ends_with("experts.gate_up_proj") ||
+                                 each.get<std::string>().ends_with("experts.down_proj")))
+        refuse(
+            "{}: \"target_parameters\": {} is not supported (supported: experts.gate_up_proj and "
+            "experts.down_proj); use \"target_modules\" for linear layers",
+            fields.source(), shown_json(each));
   // Every variant of LoRA brings a section of its own.
   for (const auto& [key, value] : object.items()) {
     if (key.ends_with("_config") && key != "megatron_config") refuse_unless_neutral(fields, key, value);
@@ -52,6 +60,11 @@ std::vector<float> read_floats(const std::string& path, const std::string& name,
   std::vector<float> out(static_cast<size_t>(tensor.values()));
   to_f32(*tensor.dtype, tensor.data, tensor.values(), out.data());
   return out;
+}
+
+/// Whether PEFT calls all experts of a layer so, where one tensor holds them.
+bool is_stacked(const std::string& module) {
+  return module.ends_with(".experts") || module.ends_with(".experts.base_layer");
 }
 
 }  // namespace
@@ -89,8 +102,9 @@ Adapter Adapter::open(const std::string& folder) {
     const std::string b_name = std::string(prefix) + module + std::string(b_ending);
     const auto b = file.tensors().find(b_name);
     if (b == file.tensors().end()) refuse("{}: tensor {} is missing", weights_path, shown(b_name));
-    if (tensor.shape.size() != 2 || tensor.shape[0] != rank || b->second.shape.size() != 2 ||
-        b->second.shape[1] != rank) {
+    const bool stacked = is_stacked(module);
+    if (tensor.shape.size() != 2 || b->second.shape.size() != 2 || b->second.shape[1] != tensor.shape[0] ||
+        (stacked ? tensor.shape[0] % rank != 0 : tensor.shape[0] != rank)) {
       refuse("{}: module {}: its lora_A must be [{}, in] and its lora_B [out, {}]", weights_path,
              shown(module), rank, rank);
     }
@@ -101,7 +115,7 @@ Adapter Adapter::open(const std::string& folder) {
     delta->module = std::string(prefix) + module;
     delta->rank = static_cast<int32_t>(rank);
     delta->scale = static_cast<float>(scale);
-    adapter.modules_[module] = {std::move(delta), b->second.shape[0], tensor.shape[1], false};
+    adapter.modules_[module] = {std::move(delta), b->second.shape[0], tensor.shape[1], tensor.shape[0]};
   }
   if (file.tensors().size() != 2 * adapter.modules_.size())
     refuse("{}: a lora_B weight has no lora_A", weights_path);

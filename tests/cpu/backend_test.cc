@@ -185,6 +185,30 @@ TEST_P(EveryVariant, AgreesWithDenseMaskInDoublePrecision) {
   }
 }
 
+TEST(RoutingCounts, AreTheSameOfAllBackendsAndCountEveryChoice) {
+  const Model model = make_random_model(RandomModelShape{.layers = 3, .change = use_experts}, 5);
+  std::mt19937 random(9);
+  const Graph graph = random_graph(random, 6, 40, model.config.vocab);
+  int64_t tokens = 0;
+  for (const GraphSegment& segment : graph) tokens += std::ssize(segment.tokens);
+  const RunLayout layout{3, 16, 50};
+  const auto routing_of = [&](Kind kind) {
+    const auto backend = make_backend(kind, model, 2);
+    EXPECT_EQ(backend->routing().passes, 0);
+    run_graph(*backend, graph, layout);
+    return backend->routing();
+  };
+  const Routing reference = routing_of(Kind::reference), quick = routing_of(Kind::quick);
+  EXPECT_EQ(reference.experts, 5);
+  EXPECT_EQ(reference.tokens, tokens * 2 * 2) << "two layers have experts, and a token chooses two of them";
+  EXPECT_GE(reference.passes, 2);
+  EXPECT_EQ(reference.expert_tokens.json()["count"], 5 * reference.passes);
+  EXPECT_EQ(quick.passes, reference.passes);
+  EXPECT_EQ(quick.tokens, reference.tokens);
+  EXPECT_EQ(quick.busiest_tokens, reference.busiest_tokens);
+  EXPECT_EQ(quick.expert_tokens.json(), reference.expert_tokens.json());
+}
+
 TEST_P(EveryVariant, QuickAgreesWithReferenceOnLongSpans) {
   const Graph graph = random_graph(random, 4, 300, model.config.vocab);
   const auto reference = make_reference_backend(model);

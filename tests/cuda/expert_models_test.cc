@@ -132,7 +132,7 @@ TEST(ExpertModels, AgreeInFp8) {
       test::SideBySide both(*cpu, *gpu);
       test::decode(both, stacks, {.tokens_per_step = 64, .pages = 400});
       both.errors.print(fmt::format("{}, {}", name, fp8 ? "fp8" : "bf16"));
-      both.errors.expect_below(fp8 ? 0.15 : 0.03, fp8 ? 0.4 : 0.12, name);
+      both.errors.expect_below(fp8 ? 0.2 : 0.03, fp8 ? 0.55 : 0.12, name);
       means[fp8 ? 1 : 0] = both.errors.mean();
     }
     EXPECT_GT(means[1], 2 * means[0]) << name << ": this cannot be FP8";
@@ -202,7 +202,7 @@ TEST(ExpertModels, PackedWeightsGiveTheBitsOfExpandedOnes) {
     config.experts.per_token = 1;
   };
   for (const auto change : {use_wide, +one}) {
-    const Model model = make_random_model({.layers = 3, .hidden = 64, .head_dim = 64, .change = change}, 28);
+    const Model model = make_random_model({.layers = 3, .hidden = 64, .head_dim = 64, .vocab = 64, .change = change}, 28);
     for (const bool fp8 : {false, true}) {
       Answers right;
       for (const WeightStorage weights : {WeightStorage::expanded, WeightStorage::packed}) {

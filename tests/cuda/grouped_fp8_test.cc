@@ -176,8 +176,9 @@ struct Interleaved {
   DeviceMemory<float> scales;
 };
 
-// Three bits: half a step of 1/8, evenly spread, of numbers just above a power of two are 0.036.
-constexpr double kRounded = 0.037;
+/// Three bits: half a step of 1/8, evenly spread, of numbers just above a power of two are 0.036. Where a few
+/// large numbers make up most of the sum, no more than that half step of each is sure.
+double rounded(int32_t rows) { return rows > 4 ? 0.037 : 1.0 / 16; }
 
 TEST(GroupedFp8, GatesRoundWhatTheyMake) {
   NEED_ADA();
@@ -199,7 +200,7 @@ TEST(GroupedFp8, GatesRoundWhatTheyMake) {
             else
               multiply_grouped_gated(activation, given.rows(), weight.view(), n / 2, k, out.view(), nullptr);
             align_rows(out.view(), rows, static_cast<int32_t>(n / 2), nullptr);
-            EXPECT_LT(relative_error(out.numbers(), right), kRounded)
+            EXPECT_LT(relative_error(out.numbers(), right), rounded(rows))
                 << n << " x " << k << ", " << rows << " rows by " << static_cast<int>(by);
           }
         }
@@ -224,7 +225,7 @@ TEST(GroupedFp8, GatesBesideAProductRoundTheSameNumbers) {
           right.push_back(test::activated(activation, static_cast<double>(__bfloat162float(both[gate]))) *
                           static_cast<double>(__bfloat162float(both[gate + 8])));
         }
-      EXPECT_LT(relative_error(out.numbers(), right), kRounded) << ffn;
+      EXPECT_LT(relative_error(out.numbers(), right), rounded(rows)) << ffn;
       const std::vector<float> scales = fetch(out.scales);
       for (const float scale : scales) EXPECT_TRUE(scale > 0 && std::isfinite(scale));
     }

@@ -16,6 +16,7 @@
 #include "io/model/quantization.h"
 #include "io/model/safetensors.h"
 #include "tests/files.h"
+#include "tests/model/expert_checkpoint.h"
 #include "tests/model/golden.h"
 #include "tests/model/largest_allocation.h"
 
@@ -154,10 +155,9 @@ struct Outcome {
   int refused = 0;
 };
 
-/// Runs `load` on damaged copies of `file` (a path in goldens) written into `folder` under `name`.
-Outcome fuzz(const TempFolder& folder, const std::string& file, const std::string& name, size_t head,
-             uint64_t salt, const std::function<void()>& load) {
-  const std::string good = read_text(golden(file));
+/// Runs `load` on damaged copies of `good` written into `folder` under `name`. `file`: what it is called.
+Outcome fuzz_bytes(const TempFolder& folder, const std::string& good, const std::string& file,
+                   const std::string& name, size_t head, uint64_t salt, const std::function<void()>& load) {
   const auto seed = static_cast<uint64_t>(environment("SHEAF_FUZZ_SEED", 1)) * 1000 + salt;
   Mutator mutator(seed);
   const auto stop = std::chrono::steady_clock::now() +
@@ -188,6 +188,12 @@ Outcome fuzz(const TempFolder& folder, const std::string& file, const std::strin
   return outcome;
 }
 
+/// The same of `file`, a path in goldens.
+Outcome fuzz(const TempFolder& folder, const std::string& file, const std::string& name, size_t head,
+             uint64_t salt, const std::function<void()>& load) {
+  return fuzz_bytes(folder, read_text(golden(file)), file, name, head, salt, load);
+}
+
 void read_metadata(const GgufFile& file) {
   for (const auto& [key, value] : file.values()) {
     const std::function<void()> getters[] = {
@@ -206,8 +212,9 @@ void read_metadata(const GgufFile& file) {
 TEST(Fuzz, GgufModelsAreReadOrRefused) {
   const TempFolder folder;
   const std::string path = folder.path() + "/model.gguf";
-  for (const char* name : {"llama_quantized_gguf/model.gguf", "phi3_longrope_gguf/model.gguf",
-                           "gemma3_gguf/model.gguf", "olmo3_gguf/model.gguf", "granite_gguf/model.gguf"}) {
+  for (const char* name :
+       {"llama_quantized_gguf/model.gguf", "phi3_longrope_gguf/model.gguf", "gemma3_gguf/model.gguf",
+        "olmo3_gguf/model.gguf", "granite_gguf/model.gguf", "qwen2_moe_gguf/model.gguf"}) {
     const Outcome outcome = fuzz(folder, name, "model.gguf", 3000, 1, [&] {
       read_metadata(GgufFile::open(path));
       read_everything(load_model(path));
@@ -232,6 +239,25 @@ TEST(Fuzz, DescriptionsOfEveryFamilyAreReadOrRefused) {
     fs::copy(golden(name), folder.path(), fs::copy_options::recursive);
     fuzz(folder, std::string(name) + "/config.json", "config.json", 1 << 20, 10,
          [&] { read_everything(load_model(folder.path())); });
+  }
+}
+
+TEST(Fuzz, ExpertsAreReadOrRefused) {
+  for (const char* name : {"qwen3_moe", "granitemoe", "glm4_moe"}) {
+    const TempFolder folder;
+    fs::copy(golden(name), folder.path(), fs::copy_options::recursive);
+    fuzz(folder, std::string(name) + "/model.safetensors", "model.safetensors", 6000, 11,
+         [&] { read_everything(load_model(folder.path())); });
+  }
+  using Format = test::ExpertCheckpoint::Format;
+  for (const Format format : {Format::fp8, Format::gptq, Format::awq}) {
+    const TempFolder folder;
+    const test::ExpertCheckpoint checkpoint(format);
+    checkpoint.write(folder);
+    const auto load = [&] { read_everything(load_model(folder.path())); };
+    load();
+    fuzz_bytes(folder, checkpoint.tensors.bytes(), "experts in fewer bits", "model.safetensors", 5000, 12,
+               load);
   }
 }
 
@@ -285,6 +311,27 @@ TEST(Fuzz, AdaptersAreReadOrRefused) {
   const auto load = [&] { read_everything(load_model(golden("llama_gguf/model.gguf"), folder.path())); };
   fuzz(folder, "llama_lora/adapter_config.json", "adapter_config.json", 1 << 20, 6, load);
   fuzz(folder, "llama_lora/adapter_model.safetensors", "adapter_model.safetensors", 3500, 7, load);
+}
+
+TEST(Fuzz, AdaptersOnAllExpertsAreReadOrRefused) {
+  const TempFolder model, adapter;
+  using test::ExpertCheckpoint;
+  ExpertCheckpoint(ExpertCheckpoint::Format::fp8).write(model);
+  constexpr int64_t kRanks = 2 * ExpertCheckpoint::kExperts, kRows = 2 * ExpertCheckpoint::kFfn;
+  const std::string module = "base_model.model.model.layers.0.mlp.experts.";
+  Tensors tensors;
+  tensors.add(module + "lora_A.weight", {kRanks, ExpertCheckpoint::kHidden},
+              std::vector<float>(static_cast<size_t>(kRanks * ExpertCheckpoint::kHidden), 0.5f));
+  tensors.add(module + "lora_B.weight", {kRows, kRanks},
+              std::vector<float>(static_cast<size_t>(kRows * kRanks), 0.25f));
+  const std::string config =
+      R"({"peft_type":"LORA","r":2,"lora_alpha":4,"target_parameters":["mlp.experts.gate_up_proj"]})";
+  adapter.write("adapter_config.json", config);
+  adapter.write("adapter_model.safetensors", tensors.bytes());
+  const auto load = [&] { read_everything(load_model(model.path(), adapter.path())); };
+  load();
+  fuzz_bytes(adapter, config, "an adapter's config", "adapter_config.json", 1 << 20, 13, load);
+  fuzz_bytes(adapter, tensors.bytes(), "weights for all experts", "adapter_model.safetensors", 300, 14, load);
 }
 
 }  // namespace

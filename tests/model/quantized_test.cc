@@ -9,8 +9,8 @@
 #include "io/model/safetensors.h"
 #include "tests/errors.h"
 #include "tests/files.h"
-#include "tests/model/gguf_bytes.h"
 #include "tests/model/golden.h"
+#include "tests/model/safetensors_bytes.h"
 
 namespace sheaf {
 namespace {
@@ -124,25 +124,6 @@ TEST_F(Quantized, RefusesWhatDoesNotFit) {
   how.block_rows = 4;
   expect_refusal([&] { take("fp8_block", how); }, {"fp8_block.weight_scale_inv", "each of 16 rows"});
 }
-
-/// Writes safetensors by hand.
-class Tensors {
- public:
-  void add(const std::string& name, const char* type, const std::vector<int64_t>& shape,
-           const std::string& bytes) {
-    header_[name] = {
-        {"dtype", type}, {"shape", shape}, {"data_offsets", {data_.size(), data_.size() + bytes.size()}}};
-    data_ += bytes;
-  }
-  std::string bytes() const {
-    const std::string header = header_.dump();
-    return raw<uint64_t>(header.size()) + header + data_;
-  }
-
- private:
-  nlohmann::json header_ = nlohmann::json::object();
-  std::string data_;
-};
 
 /// The golden model with most of its layers in FP8: the others, and tensors without one, stay as they are.
 TEST(QuantizedModel, IsReadAsAWhole) {
