@@ -85,6 +85,7 @@ constexpr Shape kShapes[] = {
     {"mistral-7b", kMistral, 32, 4096, 14336, 32, 8, 128, 32768, 32768, false},
     {"mistral-7b-v0.1", kWindowedMistral, 32, 4096, 14336, 32, 8, 128, 32000, 32768, false},
     {"mistral-nemo-12b", kMistral, 40, 5120, 14336, 32, 8, 128, 131072, 131072, false},
+    {"yi-6b-200k", kLlama, 32, 4096, 11008, 32, 4, 128, 64000, 200000, false},
     {"phi-4-14b", kPhi3, 40, 5120, 17920, 40, 10, 128, 100352, 16384, false},
     {"olmo-2-32b", kOlmo2, 64, 5120, 27648, 40, 8, 128, 100352, 4096, false},
     {"gemma-3-4b", kGemma3, 34, 2560, 10240, 8, 4, 256, 262208, 131072, true},

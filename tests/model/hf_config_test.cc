@@ -47,6 +47,16 @@ TEST_F(HfConfig, FamiliesDifferInTheirFields) {
   EXPECT_GT(phi.ropes.at(0).scale, 1.1f);
 }
 
+TEST_F(HfConfig, YiIsLlamaUnderAnotherName) {
+  const json yi = {{"model_type", "Yi"}, {"architectures", {"YiForCausalLM"}}};
+  const ModelConfig named = read(with("smollm", yi)), llama = read(with("smollm", json::object()));
+  EXPECT_EQ(named.family, "Yi");
+  EXPECT_EQ(named.layers.size(), llama.layers.size());
+  EXPECT_EQ(named.context, llama.context);
+  EXPECT_EQ(named.tied_output, llama.tied_output);
+  refused(with("smollm", {{"model_type", "yi2"}}), {"yi2", "Yi"});
+}
+
 TEST_F(HfConfig, WindowsBelongToLayers) {
   using Windows = std::vector<int32_t>;
   const auto windows = [&](const json& config) {

@@ -21,5 +21,6 @@ extern const Family kOlmoeFamily;
 extern const Family kMixtralFamily;
 extern const Family kGraniteMoeFamily;
 extern const Family kGlm4MoeFamily;
+extern const Family kYiFamily;
 
 }  // namespace sheaf
