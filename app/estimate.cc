@@ -38,7 +38,7 @@ void show_estimate(const EstimateOptions& options, const AskedEstimate& made) {
   if (const MemoryPlan memory = plan_memory(asked); !memory.fits())
     refuse("{} does not fit {}: it needs {:.1f} GB for weights, but the device has {:.1f} GB; {}{}",
            asked.model, asked.hardware->name, memory.weights / 1e9, asked.hardware->memory / 1e9,
-           fitting_devices(asked, made.list), packed_advice(asked));
+           fitting_devices(asked, made.list), fewer_bits_advice(asked));
   const Estimate each = estimate(asked, made.inputs.records());
   const BestPacking best = find_best_packing(asked, made.inputs.records(), each.work_seconds);
   const bool in_time = each.total_seconds() <= made.within;

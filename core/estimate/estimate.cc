@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/ranges.h>
 
 #include "core/backend/footprint.h"
 #include "core/base/error.h"
@@ -81,11 +82,28 @@ std::string memory_advice(const EstimateCase& asked) {
       one_question ? "" : ", a method with fewer questions per prompt");
 }
 
-std::string packed_advice(EstimateCase asked) {
-  const bool now = plan_memory(asked).packed;
-  asked.weights = WeightStorage::packed;
-  const bool would = asked.hardware->gpu && !now && plan_memory(asked).fits();
-  return would ? "; a file with 4-bit weights fits (model.weights: packed)" : "";
+std::string fewer_bits_advice(const EstimateCase& asked) {
+  if (!asked.hardware->gpu) return "";
+  std::vector<std::string> ways;
+  const auto add = [&](EstimateCase smaller, std::string_view way) {
+    const MemoryPlan memory = plan_memory(smaller);
+    if (memory.fits()) ways.push_back(fmt::format("{} ({:.1f} GB)", way, memory.weights / 1e9));
+  };
+  Hardware fp8 = *asked.hardware;
+  fp8.wanted = Precision::fp8;
+  if (asked.hardware->wanted != Precision::fp8 && fp8.computes_as_wanted()) {
+    EstimateCase smaller = asked;
+    smaller.hardware = &fp8;
+    add(smaller, "--dtype fp8");
+  }
+  if (!plan_memory(asked).packed) {
+    EstimateCase smaller = asked;
+    smaller.weights = WeightStorage::packed;
+    add(smaller, "--packed, from a file with 4-bit weights");
+  }
+  if (ways.empty()) return "";
+  return fmt::format("; it fits with {}: add {} to see what that costs", fmt::join(ways, " or with "),
+                     ways.size() > 1 ? "one of them" : "it");
 }
 
 Estimate estimate(const EstimateCase& asked, const SampledRecords& records) {
@@ -96,7 +114,7 @@ Estimate estimate(const EstimateCase& asked, const SampledRecords& records) {
     refuse(
         "{} needs {:.1f} GB for weights and a step, but {} has {:.1f} GB; sheaf runs a model on one device{}",
         asked.model, (result.memory.weights + result.memory.activations / 4) / 1e9, hardware.name,
-        hardware.memory / 1e9, packed_advice(asked));
+        hardware.memory / 1e9, fewer_bits_advice(asked));
   const auto look = [&](int64_t count) {
     PlannedRecords planned = records.plan(asked, result.memory, count);
     if (planned.stacks.empty() && planned.refused > 0 && count >= std::min(records.sample, records.whole))

@@ -84,8 +84,8 @@ struct Estimate {
 /// What to change for a row whose keys and values do not fit.
 std::string memory_advice(const EstimateCase& asked);
 
-/// Said where weights do not fit but packed ones would; else nothing.
-std::string packed_advice(EstimateCase asked);
+/// Which of FP8 and packed weights fit where the weights do not; nothing where neither does.
+std::string fewer_bits_advice(const EstimateCase& asked);
 
 Estimate estimate(const EstimateCase& asked, const SampledRecords& records);
 

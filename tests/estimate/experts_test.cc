@@ -204,7 +204,7 @@ TEST(EstimateOfExperts, RunsFromTheCommandLine) {
     EXPECT_EQ(refused.exit_code, 2);
     for (const char* part :
          {"qwen3-235b-a22b does not fit h200: it needs 470.", "every device holds the whole model",
-          "a file with 4-bit weights fits (model.weights: packed)"})
+          "it fits with --packed, from a file with 4-bit weights (136.4 GB): add it to see what that costs"})
       EXPECT_NE(refused.err.find(part), std::string::npos) << refused.err;
   }
   const auto one = json_of("qwen3-235b-a22b --hardware h200 --packed"),
