@@ -192,12 +192,10 @@ class CudaBackend final : public Backend {
  private:
   /// What numbers are computed in: "bf16, reproducible".
   std::string numbers() const {
-    const bool cutlass =
-        config().experts.count > 0 && grouped_by(config(), model_.fp8) == GroupedBy::cutlass;
+    const bool cutlass = config().experts.count > 0 && grouped_by(config(), model_.fp8) == GroupedBy::cutlass;
     return fmt::format("{}{}{}{}{}", model_.fp8 ? "fp8" : "bf16", model_.packed() ? ", weights packed" : "",
                        options_.fp8_keys ? ", keys and values in fp8" : "",
-                       options_.reproducible ? ", reproducible" : "",
-                       cutlass ? ", experts by CUTLASS" : "");
+                       options_.reproducible ? ", reproducible" : "", cutlass ? ", experts by CUTLASS" : "");
   }
 
   /// An engine may be made on one thread and run on another.

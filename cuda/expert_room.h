@@ -11,9 +11,9 @@ namespace sheaf::cuda {
 
 static_assert(kMostGroups == kMostExperts);
 
-/// Who multiplies a layer's experts. With Qwen3-30B-A3B's on an H200, a layer of 8,192 rows takes our kernel for
-/// Hopper 1.33 ms in bf16 and 0.81 in FP8, CUTLASS 1.41 and 0.98, and the kernel for any GPU 2.68 and 3.87
-/// (bench_experts).
+/// Who multiplies a layer's experts. With Qwen3-30B-A3B's on an H200, a layer of 8,192 rows takes our kernel
+/// for Hopper 1.33 ms in bf16 and 0.81 in FP8, CUTLASS 1.41 and 0.98, and the kernel for any GPU 2.68
+/// and 3.87 (bench_experts).
 enum class GroupedBy { hopper, cutlass, any_gpu };
 inline GroupedBy grouped_by(const ModelConfig& config, bool fp8) {
   const Experts& experts = config.experts;
@@ -25,15 +25,15 @@ inline GroupedBy grouped_by(const ModelConfig& config, bool fp8) {
 /// Device memory for the rows of a step on their way through the experts of a layer; nothing in a model
 /// without experts. There are per_token gathered rows for each row.
 struct ExpertRoom {
-  DeviceMemory<float> logits;     ///< [rows, router_rows]
-  DeviceMemory<int32_t> chosen;   ///< experts, places and sources of Routing, each [gathered rows]
-  DeviceMemory<float> weights;    ///< [gathered rows]
-  DeviceMemory<int32_t> offsets;  ///< [experts + 1]
-  DeviceMemory<bf16> gated;       ///< [gathered rows, ffn of an expert]; or:
-  Fp8Memory gated8;               ///< the same in FP8
-  DeviceMemory<bf16> given;       ///< [gathered rows, hidden]; first copied inputs, then what experts give
-  DeviceMemory<float> in_scales;  ///< [gathered rows], of copied inputs in FP8
-  DeviceMemory<bf16> gate_up;     ///< [gathered rows, 2 ffn of an expert], where CUTLASS computes it
+  DeviceMemory<float> logits;       ///< [rows, router_rows]
+  DeviceMemory<int32_t> chosen;     ///< experts, places and sources of Routing, each [gathered rows]
+  DeviceMemory<float> weights;      ///< [gathered rows]
+  DeviceMemory<int32_t> offsets;    ///< [experts + 1]
+  DeviceMemory<bf16> gated;         ///< [gathered rows, ffn of an expert]; or:
+  Fp8Memory gated8;                 ///< the same in FP8
+  DeviceMemory<bf16> given;         ///< [gathered rows, hidden]; first copied inputs, then what experts give
+  DeviceMemory<float> in_scales;    ///< [gathered rows], of copied inputs in FP8
+  DeviceMemory<bf16> gate_up;       ///< [gathered rows, 2 ffn of an expert], where CUTLASS computes it
   DeviceMemory<std::byte> cutlass;  ///< cutlass_grouped_bytes
   GroupedBy by = GroupedBy::any_gpu;
 

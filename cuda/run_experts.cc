@@ -4,8 +4,12 @@
 namespace sheaf::cuda {
 namespace {
 
-bool by_cutlass(const LoadedModel& model) { return model.room.experts.by == GroupedBy::cutlass; }
-bool by_hopper(const LoadedModel& model) { return model.room.experts.by == GroupedBy::hopper; }
+bool by_cutlass(const LoadedModel& model) {
+  return model.room.experts.by == GroupedBy::cutlass;
+}
+bool by_hopper(const LoadedModel& model) {
+  return model.room.experts.by == GroupedBy::hopper;
+}
 
 /// Calls `multiply` with as many experts as are multiplied together, until all were.
 template <class Multiply>

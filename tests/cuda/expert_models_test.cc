@@ -202,7 +202,8 @@ TEST(ExpertModels, PackedWeightsGiveTheBitsOfExpandedOnes) {
     config.experts.per_token = 1;
   };
   for (const auto change : {use_wide, +one}) {
-    const Model model = make_random_model({.layers = 3, .hidden = 64, .head_dim = 64, .vocab = 64, .change = change}, 28);
+    const Model model =
+        make_random_model({.layers = 3, .hidden = 64, .head_dim = 64, .vocab = 64, .change = change}, 28);
     for (const bool fp8 : {false, true}) {
       Answers right;
       for (const WeightStorage weights : {WeightStorage::expanded, WeightStorage::packed}) {

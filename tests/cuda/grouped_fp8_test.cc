@@ -178,7 +178,9 @@ struct Interleaved {
 
 /// Three bits: half a step of 1/8, evenly spread, of numbers just above a power of two are 0.036. Where a few
 /// large numbers make up most of the sum, no more than that half step of each is sure.
-double rounded(int32_t rows) { return rows > 4 ? 0.037 : 1.0 / 16; }
+double rounded(int32_t rows) {
+  return rows > 4 ? 0.037 : 1.0 / 16;
+}
 
 TEST(GroupedFp8, GatesRoundWhatTheyMake) {
   NEED_ADA();

@@ -75,7 +75,8 @@ TEST(EstimateCommand, PackedWeightsTakeLessMemoryAndALittleTime) {
   // A 70B fits a card of 48 GB so; the refusal says it.
   const auto refused = run_sheaf(scratch, "estimate --model llama-3.1-70b --hardware l40s " + lengths);
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_NE(refused.err.find("it fits with --packed, from a file with 4-bit weights (42.1 GB)"), std::string::npos)
+  EXPECT_NE(refused.err.find("it fits with --packed, from a file with 4-bit weights (42.1 GB)"),
+            std::string::npos)
       << refused.err;
   const auto either = run_sheaf(scratch, "estimate --model qwen3-32b --hardware l40s " + lengths);
   EXPECT_NE(either.err.find("it fits with --dtype fp8 (34.3 GB) or with --packed, from a file with 4-bit "

@@ -1,4 +1,5 @@
-// Yi as first published: Llama under another name. Its later checkpoints and GGUF files call themselves llama.
+// Yi as first published: Llama under another name. Its later checkpoints and GGUF files call themselves
+// llama.
 #include "io/model/families/families.h"
 
 namespace sheaf {
