@@ -107,18 +107,18 @@ struct Weights {
   DeviceMatrix gate_up, down;
 };
 
-/// What both kinds share: the shape, the routing, the rows.
+/// What both kinds share: the shape, the routes, the rows.
 struct Layer {
   const Shape& shape;
   int32_t rows;
   const ExpertRoom& room;
   int64_t hidden = shape.hidden, ffn = shape.ffn;
   int32_t gathered = rows * shape.per_token;
-  Routing routing = room.routing();
+  Routes routes = room.routes();
 
   template <class In>
   Grouped<In> from(const In& in, const int32_t* sources) const {
-    return {in, sources, routing.offsets, shape.count};
+    return {in, sources, routes.offsets, shape.count};
   }
 };
 
@@ -135,20 +135,20 @@ struct Stages {
 };
 
 Stages time_bf16(const Layer& layer) {
-  const auto& [shape, rows, room, hidden, ffn, gathered, routing] = layer;
+  const auto& [shape, rows, room, hidden, ffn, gathered, routes] = layer;
   const Weights weights(shape, false);
   const auto in = random_values(rows * hidden, 1);
   const bf16 *const normed = in.data(), *const gated = room.gated.data(), *const copied = room.given.data();
   const bf16 *const gate_up = weights.gate_up.wide.data(), *const down = weights.down.wide.data();
   Stages stages{};
   stages.any_gate_up = seconds([&] {
-    multiply_grouped_gated(Activation::silu, layer.from(normed, routing.sources), gate_up, ffn, hidden,
+    multiply_grouped_gated(Activation::silu, layer.from(normed, routes.sources), gate_up, ffn, hidden,
                            room.gated.data(), nullptr);
   });
   stages.any_down = seconds(
       [&] { multiply_grouped(layer.from(gated, nullptr), down, hidden, ffn, room.given.data(), nullptr); });
-  stages.copy = seconds(
-      [&] { copy_rows(normed, routing.sources, gathered, shape.hidden, room.given.data(), nullptr); });
+  stages.copy =
+      seconds([&] { copy_rows(normed, routes.sources, gathered, shape.hidden, room.given.data(), nullptr); });
   if (grouped_hopper_products(hidden, ffn)) {
     stages.hopper_gate_up = seconds([&] {
       multiply_grouped_gated_hopper(Activation::silu, layer.from(copied, nullptr), gathered, gate_up, ffn,
@@ -175,7 +175,7 @@ Stages time_bf16(const Layer& layer) {
 }
 
 Stages time_fp8(const Layer& layer) {
-  const auto& [shape, rows, room, hidden, ffn, gathered, routing] = layer;
+  const auto& [shape, rows, room, hidden, ffn, gathered, routes] = layer;
   const Weights weights(shape, true);
   Fp8Memory in;
   in.grow(rows, hidden);
@@ -185,13 +185,13 @@ Stages time_fp8(const Layer& layer) {
   const Fp8Weight gate_up = weights.gate_up.fp8(), down = weights.down.fp8();
   Stages stages{};
   stages.any_gate_up = seconds([&] {
-    multiply_grouped_gated(Activation::silu, layer.from(normed, routing.sources), gate_up, ffn, hidden, gated,
+    multiply_grouped_gated(Activation::silu, layer.from(normed, routes.sources), gate_up, ffn, hidden, gated,
                            nullptr);
     align_rows(gated, gathered, shape.ffn, nullptr);
   });
   stages.any_down = seconds(
       [&] { multiply_grouped(layer.from(gated, nullptr), down, hidden, ffn, room.given.data(), nullptr); });
-  stages.copy = seconds([&] { copy_rows(normed, routing.sources, gathered, shape.hidden, copied, nullptr); });
+  stages.copy = seconds([&] { copy_rows(normed, routes.sources, gathered, shape.hidden, copied, nullptr); });
   if (grouped_hopper_products(hidden, ffn)) {
     stages.hopper_gate_up = seconds([&] {
       multiply_grouped_gated_hopper(Activation::silu, layer.from(copied, nullptr), gathered, gate_up, ffn,
@@ -230,10 +230,10 @@ ExpertRoom make_room(const Shape& shape, int32_t rows, bool fp8) {
   std::mt19937 random(1);
   for (float& logit : logits) logit = std::normal_distribution<float>()(random);
   check(cudaMemcpy(room.logits.data(), logits.data(), logits.size() * 4, cudaMemcpyHostToDevice), "logits");
-  route(config.experts, {room.logits.data(), router_rows(config.experts), nullptr}, rows, room.routing(),
+  route(config.experts, {room.logits.data(), router_rows(config.experts), nullptr}, rows, room.routes(),
         nullptr);
-  gather_choices(config.experts, rows, room.routing(), nullptr);
-  check(cudaDeviceSynchronize(), "routing");
+  gather_choices(config.experts, rows, room.routes(), nullptr);
+  check(cudaDeviceSynchronize(), "routes");
   return room;
 }
 
@@ -245,16 +245,16 @@ void time_shape(const Shape& shape, int32_t rows, bool with_fp8) {
   double choosing = 0, gathering = 0, adding = 0;
   {
     const ExpertRoom room = make_room(shape, rows, false);
-    const Routing routing = room.routing();
+    const Routes routes = room.routes();
     choosing = seconds([&] {
-      route(experts, {room.logits.data(), router_rows(experts), nullptr}, rows, routing, nullptr);
+      route(experts, {room.logits.data(), router_rows(experts), nullptr}, rows, routes, nullptr);
     });
-    gathering = seconds([&] { gather_choices(experts, rows, routing, nullptr); });
+    gathering = seconds([&] { gather_choices(experts, rows, routes, nullptr); });
     wide = time_bf16({shape, rows, room});
     const DeviceMemory<float> x(int64_t{rows} * shape.hidden);
     adding = seconds([&] {
-      sum_experts({room.given.data(), nullptr, nullptr, 0}, routing, shape.per_token, rows, shape.hidden,
-                  true, x.data(), nullptr);
+      sum_experts({room.given.data(), nullptr, nullptr, 0}, routes, shape.per_token, rows, shape.hidden, true,
+                  x.data(), nullptr);
     });
   }
   if (with_fp8) {

@@ -26,7 +26,7 @@ inline GroupedBy grouped_by(const ModelConfig& config, bool fp8) {
 /// without experts. There are per_token gathered rows for each row.
 struct ExpertRoom {
   DeviceMemory<float> logits;       ///< [rows, router_rows]
-  DeviceMemory<int32_t> chosen;     ///< experts, places and sources of Routing, each [gathered rows]
+  DeviceMemory<int32_t> chosen;     ///< experts, places and sources of Routes, each [gathered rows]
   DeviceMemory<float> weights;      ///< [gathered rows]
   DeviceMemory<int32_t> offsets;    ///< [experts + 1]
   DeviceMemory<bf16> gated;         ///< [gathered rows, ffn of an expert]; or:
@@ -55,7 +55,7 @@ struct ExpertRoom {
   }
   /// Inputs in FP8, in the order of their experts.
   Fp8Rows copied8() const { return {reinterpret_cast<e4m3*>(given.data()), in_scales.data(), nullptr}; }
-  Routing routing() const {
+  Routes routes() const {
     const int64_t gathered = weights.size();
     return {chosen.data(), weights.data(), chosen.data() + gathered, chosen.data() + 2 * gathered,
             offsets.data()};

@@ -42,7 +42,7 @@ struct Bf16Experts {
   void multiply_gate_up(int32_t gathered) const {
     const int64_t ffn = config.experts.ffn, hidden = config.hidden;
     const bf16* const normed = model.room.normed.data();
-    const int32_t* const sources = room.routing().sources;
+    const int32_t* const sources = room.routes().sources;
     if (!by_cutlass(model) && !by_hopper(model))
       return for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
         multiply_grouped_gated(config.activation, grouped(model, normed, sources, range),
@@ -106,7 +106,7 @@ struct Fp8Experts {
   void multiply_gate_up(int32_t gathered) const {
     const int64_t ffn = config.experts.ffn, hidden = config.hidden;
     const Fp8Rows normed = model.room.normed8.rows(), gated = room.gated8.rows();
-    const int32_t* const sources = room.routing().sources;
+    const int32_t* const sources = room.routes().sources;
     if (!by_cutlass(model) && !by_hopper(model)) {
       for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
         multiply_grouped_gated(config.activation, grouped(model, normed, sources, range),
@@ -163,13 +163,13 @@ void run_layer(LoadedModel& model, Step& step, const DeviceLayer& layer) {
   const cudaStream_t stream = model.stream.get();
   const int32_t rows = step.rows(), hidden = config.hidden, stride = router_rows(experts);
   const bool shared = experts.shared_ffn > 0, apart = adds_apart(config);
-  const Routing routing = room.experts.routing();
+  const Routes routes = room.experts.routes();
   float* const logits = room.experts.logits.data();
   const Numbers products{model, layer.experts};
 
   model.products.multiply(layer.experts.router.data(), room.normed.data(), rows, stride, hidden, logits);
-  route(experts, {logits, stride, layer.experts.router_bias.data()}, rows, routing, stream);
-  gather_choices(experts, rows, routing, stream);
+  route(experts, {logits, stride, layer.experts.router_bias.data()}, rows, routes, stream);
+  gather_choices(experts, rows, routes, stream);
   const int32_t gathered = rows * experts.per_token;
   products.multiply_gate_up(gathered);
   if (shared) products.shared_gate_up(model.products, layer, rows);
@@ -178,7 +178,7 @@ void run_layer(LoadedModel& model, Step& step, const DeviceLayer& layer) {
   if (shared) products.shared_down(model.products, layer, rows);
   const ExpertSums sums{room.experts.given.data(), shared ? room.y.data() : nullptr,
                         experts.shared_gate ? logits + experts.count : nullptr, stride};
-  sum_experts(sums, routing, experts.per_token, rows, hidden, !apart, apart ? room.y.data() : room.x.data(),
+  sum_experts(sums, routes, experts.per_token, rows, hidden, !apart, apart ? room.y.data() : room.x.data(),
               stream);
   step.clock.mark(Stage::mlp_down);
 }

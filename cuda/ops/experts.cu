@@ -59,7 +59,7 @@ __device__ int first_highest(const float (&rank)[kEach], int lane) {
 
 /// A warp a row. `kEach` × 32 is at least the number of experts.
 template <int kEach>
-__global__ void route_kernel(Experts experts, RouterLogits logits, int32_t rows, Routing routing) {
+__global__ void route_kernel(Experts experts, RouterLogits logits, int32_t rows, Routes routes) {
   const int lane = threadIdx.x % 32;
   const int64_t row = int64_t{blockIdx.x} * kRouteWarps + threadIdx.x / 32;
   if (row >= rows) return;
@@ -101,15 +101,15 @@ __global__ void route_kernel(Experts experts, RouterLogits logits, int32_t rows,
   if (!finite) weight = NAN;
   if (experts.normalized) weight /= experts.scores == RouterScores::sigmoid ? sum + 1e-20f : sum;
   const int64_t at = row * experts.per_token + lane;
-  routing.experts[at] = chosen;
-  routing.weights[at] = weight * experts.factor;
+  routes.experts[at] = chosen;
+  routes.weights[at] = weight * experts.factor;
 }
 
 /// A block an expert; a warp takes choices [first, end) of all `count`.
-__global__ __launch_bounds__(32 * kGatherWarps) void gather_kernel(Routing routing, int32_t count,
+__global__ __launch_bounds__(32 * kGatherWarps) void gather_kernel(Routes routes, int32_t count,
                                                                    int32_t per_token) {
   __shared__ int lower_of[kGatherWarps], own_of[kGatherWarps];
-  const int32_t* __restrict__ experts = routing.experts;
+  const int32_t* __restrict__ experts = routes.experts;
   const int expert = static_cast<int>(blockIdx.x), warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int share = (count + 32 * kGatherWarps - 1) / (32 * kGatherWarps) * 32;
   const int first = warp * share, end = min(first + share, count);
@@ -129,8 +129,8 @@ __global__ __launch_bounds__(32 * kGatherWarps) void gather_kernel(Routing routi
   __syncthreads();
   int place = __reduce_add_sync(kAll, lower_of[lane]);
   if (threadIdx.x == 0) {
-    routing.offsets[expert] = place;
-    if (blockIdx.x == gridDim.x - 1) routing.offsets[gridDim.x] = count;
+    routes.offsets[expert] = place;
+    if (blockIdx.x == gridDim.x - 1) routes.offsets[gridDim.x] = count;
   }
   place += __reduce_add_sync(kAll, lane < warp ? own_of[lane] : 0);
   for (int at = first + lane; at - lane < end; at += 32) {
@@ -138,8 +138,8 @@ __global__ __launch_bounds__(32 * kGatherWarps) void gather_kernel(Routing routi
     const unsigned ours = __ballot_sync(kAll, mine);
     if (mine) {
       const int to = place + __popc(ours & ((1u << lane) - 1));
-      routing.places[at] = to;
-      routing.sources[to] = at / per_token;
+      routes.places[at] = to;
+      routes.sources[to] = at / per_token;
     }
     place += __popc(ours);
   }
@@ -155,11 +155,11 @@ __global__ void copy_kernel(const uint4* in, const int32_t* sources, int32_t uni
 }
 
 /// A block a row, eight columns a thread at once.
-__global__ void sum_kernel(ExpertSums sums, Routing routing, int32_t per_token, int32_t hidden, bool add,
+__global__ void sum_kernel(ExpertSums sums, Routes routes, int32_t per_token, int32_t hidden, bool add,
                            float* out) {
   const int64_t row = blockIdx.x;
-  const int32_t* places = routing.places + row * per_token;
-  const float* weights = routing.weights + row * per_token;
+  const int32_t* places = routes.places + row * per_token;
+  const float* weights = routes.weights + row * per_token;
   const float beside = sums.gates ? 1 / (1 + expf(-sums.gates[row * sums.gate_stride])) : 1.0f;
   for (int col = static_cast<int>(threadIdx.x) * 8; col < hidden; col += kRowThreads * 8) {
     alignas(16) float total[8] = {}, values[8];
@@ -188,19 +188,19 @@ __global__ void sum_kernel(ExpertSums sums, Routing routing, int32_t per_token, 
 
 }  // namespace
 
-void route(const Experts& experts, const RouterLogits& logits, int32_t rows, const Routing& routing,
+void route(const Experts& experts, const RouterLogits& logits, int32_t rows, const Routes& routes,
            cudaStream_t stream) {
   static_assert(kMostExperts == 32 * 16 && kMostChoices <= 32, "what a warp holds");
   const auto kernel = experts.count <= 128   ? route_kernel<4>
                       : experts.count <= 256 ? route_kernel<8>
                                              : route_kernel<16>;
   kernel<<<static_cast<unsigned>((rows + kRouteWarps - 1) / kRouteWarps), 32 * kRouteWarps, 0, stream>>>(
-      experts, logits, rows, routing);
+      experts, logits, rows, routes);
 }
 
-void gather_choices(const Experts& experts, int32_t rows, const Routing& routing, cudaStream_t stream) {
+void gather_choices(const Experts& experts, int32_t rows, const Routes& routes, cudaStream_t stream) {
   gather_kernel<<<static_cast<unsigned>(experts.count), 32 * kGatherWarps, 0, stream>>>(
-      routing, rows * experts.per_token, experts.per_token);
+      routes, rows * experts.per_token, experts.per_token);
 }
 
 void copy_rows(const bf16* in, const int32_t* sources, int64_t count, int32_t cols, bf16* out,
@@ -216,9 +216,9 @@ void copy_rows(const Fp8Rows& in, const int32_t* sources, int64_t count, int32_t
       in.scales, out.scales);
 }
 
-void sum_experts(const ExpertSums& sums, const Routing& routing, int32_t per_token, int32_t rows,
+void sum_experts(const ExpertSums& sums, const Routes& routes, int32_t per_token, int32_t rows,
                  int32_t hidden, bool add, float* out, cudaStream_t stream) {
-  sum_kernel<<<static_cast<unsigned>(rows), kRowThreads, 0, stream>>>(sums, routing, per_token, hidden, add,
+  sum_kernel<<<static_cast<unsigned>(rows), kRowThreads, 0, stream>>>(sums, routes, per_token, hidden, add,
                                                                       out);
 }
 

@@ -8,13 +8,13 @@
 namespace sheaf::cuda {
 
 /// The kernels around the products of experts. Pointers are device pointers. How many rows an expert has is
-/// known on the device alone, so a graph of a step serves any routing.
+/// known on the device alone, so a graph of a step serves any routes.
 
 constexpr int32_t kMostExperts = 512, kMostChoices = 32;  ///< of a layer, of a row
 
 /// Which experts the rows of a step go through. A gathered row is a row on its way through one expert; those
 /// of an expert lie together, in the order of the step's rows.
-struct Routing {
+struct Routes {
   int32_t* experts;  ///< [rows, per_token], the highest score first
   float* weights;    ///< [rows, per_token], of what the experts give
   int32_t* places;   ///< [rows, per_token], the gathered row of a choice
@@ -29,12 +29,12 @@ struct RouterLogits {
   const float* bias;  ///< [experts], for the choice alone; or null
 };
 
-/// Fills `experts` and `weights` of a routing, as core/model/router.h defines them.
-void route(const Experts& experts, const RouterLogits& logits, int32_t rows, const Routing& routing,
+/// Fills `experts` and `weights` of routes, as core/model/router.h defines them.
+void route(const Experts& experts, const RouterLogits& logits, int32_t rows, const Routes& routes,
            cudaStream_t stream);
 
-/// Fills the rest of a routing.
-void gather_choices(const Experts& experts, int32_t rows, const Routing& routing, cudaStream_t stream);
+/// Fills the rest of them.
+void gather_choices(const Experts& experts, int32_t rows, const Routes& routes, cudaStream_t stream);
 
 /// out [count, cols] = the rows of `in` [any rows, cols] that `sources` [count] names; cols is a multiple
 /// of 8.
@@ -55,7 +55,7 @@ struct ExpertSums {
 
 /// out [rows, hidden] = the weighted sum of what a row's experts gave, in the order of their scores, and then
 /// of the MLP beside them; or with `add` that much more. `shared` may be `out`. `hidden` is a multiple of 8.
-void sum_experts(const ExpertSums& sums, const Routing& routing, int32_t per_token, int32_t rows,
+void sum_experts(const ExpertSums& sums, const Routes& routes, int32_t per_token, int32_t rows,
                  int32_t hidden, bool add, float* out, cudaStream_t stream);
 
 }  // namespace sheaf::cuda

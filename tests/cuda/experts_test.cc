@@ -20,15 +20,15 @@ using test::poisoned;
 using test::to_device;
 using test::to_host;
 
-/// Room for a routing.
-struct RoutingRoom {
-  RoutingRoom(int64_t rows, const Experts& experts)
+/// Room for routes.
+struct RoutesRoom {
+  RoutesRoom(int64_t rows, const Experts& experts)
       : chosen(poisoned<int32_t>(rows * experts.per_token)),
         weights(poisoned<float>(rows * experts.per_token)),
         places(poisoned<int32_t>(rows * experts.per_token)),
         sources(poisoned<int32_t>(rows * experts.per_token)),
         offsets(poisoned<int32_t>(experts.count + 1)) {}
-  Routing routing() const {
+  Routes routes() const {
     return {chosen.data(), weights.data(), places.data(), sources.data(), offsets.data()};
   }
   DeviceMemory<int32_t> chosen;
@@ -60,8 +60,8 @@ void compare_choices(const Experts& experts, std::mt19937& random) {
   for (int32_t i = 0; experts.choice_bias && i < experts.count; ++i)
     bias.push_back(0.125f * static_cast<float>(static_cast<int>(random() % 9) - 4));
   const DeviceMemory<float> values = to_device(logits), biases = to_device(bias);
-  const RoutingRoom room(rows, experts);
-  route(experts, {values.data(), stride, biases.data()}, rows, room.routing(), nullptr);
+  const RoutesRoom room(rows, experts);
+  route(experts, {values.data(), stride, biases.data()}, rows, room.routes(), nullptr);
   check(cudaDeviceSynchronize(), "route");
   const std::vector<int32_t> chosen = to_host(room.chosen);
   const std::vector<float> weights = to_host(room.weights);
@@ -135,9 +135,9 @@ TEST(Experts, GatheredRowsFollowTheRowsOfTheStep) {
       experts.count = count;
       experts.per_token = per_token;
       const std::vector<int32_t> choices = make_choices(experts, rows, spread, random);
-      RoutingRoom room(rows, experts);
+      RoutesRoom room(rows, experts);
       room.chosen = to_device(choices);
-      gather_choices(experts, rows, room.routing(), nullptr);
+      gather_choices(experts, rows, room.routes(), nullptr);
       check(cudaDeviceSynchronize(), "gather");
       std::vector<size_t> order(choices.size());
       std::iota(order.begin(), order.end(), size_t{0});
@@ -202,13 +202,13 @@ void compare_sums(int32_t hidden, int32_t per_token, const Beside& beside, std::
   const auto d_places = to_device(places);
   const auto d_weights = to_device(weights), d_shared = to_device(shared), d_gates = to_device(gates);
   const auto out = to_device(beside.in_place ? shared : before);
-  Routing routing{};
-  routing.weights = d_weights.data();
-  routing.places = d_places.data();
+  Routes routes{};
+  routes.weights = d_weights.data();
+  routes.places = d_places.data();
   const float* beside_it = beside.in_place ? out.data() : d_shared.data();
   sum_experts({d_given.data(), beside.shared ? beside_it : nullptr,
                beside.gated ? d_gates.data() + 5 : nullptr, stride},
-              routing, per_token, rows, hidden, beside.add, out.data(), nullptr);
+              routes, per_token, rows, hidden, beside.add, out.data(), nullptr);
   check(cudaDeviceSynchronize(), "sum");
   const std::vector<float> got = to_host(out);
   double worst = 0;
