@@ -34,7 +34,7 @@ EngineStats& EngineStats::operator+=(const EngineStats& other) {
   const auto sum = [&](auto... members) { ((this->*members += other.*members), ...); };
   sum(&S::steps, &S::prefill_tokens, &S::decode_tokens, &S::read_tokens, &S::answers, &S::first_answers,
       &S::answer_tokens, &S::first_tokens, &S::alone_tokens, &S::proposed_tokens, &S::accepted_tokens,
-      &S::searched_tokens, &S::searched_answers, &S::greedy_tokens, &S::changed_answers, &S::cut_searches,
+      &S::searched_tokens, &S::searched_answers, &S::cut_searches,
       &S::draft_tokens, &S::undrafted_prompts, &S::peak_pages, &S::split_steps, &S::step_seconds,
       &S::draft_seconds, &S::waited_seconds, &S::host_seconds, &S::idle_seconds);
   for (const auto flag : {&S::has_draft, &S::draft_failed, &S::draft_unsound})

@@ -162,9 +162,7 @@ void Engine::take_listed(OpenSlot& slot, const Picked& picked) {
   stats_.answer_tokens += std::ssize(slot.answer.tokens);
   stats_.first_tokens += flight.stack.next ? std::ssize(slot.answer.tokens) : 0;
   ++stats_.searched_answers;
-  stats_.greedy_tokens += search.greedy_tokens();
-  stats_.searched_tokens += search.computed() - search.greedy_tokens();
-  stats_.changed_answers += search.changed();
+  stats_.searched_tokens += search.computed();
   stats_.cut_searches += search.cut();
   close_slot(slot, slot.answer.ending);
 }

@@ -7,9 +7,9 @@
 namespace sheaf {
 
 /// Finds the likeliest of the answers that a slot allows, its end included, among those of at most
-/// Slot::max_tokens tokens. It follows the greedy answer first, whose score is the first bound. Then it takes
-/// the beginnings that may still lead to a likelier answer, the likeliest first, and follows each as long as
-/// it may win: an answer is never likelier than its beginning.
+/// Slot::max_tokens tokens. An answer is never likelier than its beginning, so a beginning that is less likely
+/// than a complete answer is not followed. Of the others the likeliest is, and then its likeliest continuation,
+/// as long as it may win: first the greedy answer. Wherever an answer may end, it counts as complete.
 ///
 /// An engine computes path() and asks for the log-probabilities of all tokens that may follow it (room()),
 /// then calls take(). One path lies in the pool at a time: what it shares with the one before stays there.
@@ -17,8 +17,8 @@ class LikeliestSearch {
  public:
   explicit LikeliestSearch(const Slot& slot);
 
-  const Tokens& path() const { return path_; }      ///< tokens whose continuations are wanted next
-  size_t shared() const { return shared_; }         ///< how many of them are those of the path before
+  const Tokens& path() const { return path_; }       ///< tokens whose continuations are wanted next
+  size_t shared() const { return shared_; }          ///< how many of them are those of the path before
   AllowedAnswers::Node node() const { return at_; }  ///< where the path ends among the allowed answers
   /// Where the log-probabilities of the tokens that may follow go.
   float* room(std::span<const TokenId> allowed);
@@ -27,10 +27,8 @@ class LikeliestSearch {
 
   /// The answer, once it is found.
   Answer answer() const;
-  int64_t computed() const { return computed_; }           ///< tokens that the engine computed
-  int64_t greedy_tokens() const { return greedy_tokens_; }  ///< of them, those of the greedy answer
-  bool changed() const { return !best_.tokens.empty() && best_.tokens != greedy_; }
-  bool cut() const { return cut_; }  ///< ended at the limit: there may be a likelier answer
+  int64_t computed() const { return computed_; }  ///< tokens that the engine computed
+  bool cut() const { return cut_; }               ///< ended at its limit: there may be a likelier answer
 
  private:
   static constexpr double kNever = -std::numeric_limits<double>::infinity();
@@ -41,7 +39,8 @@ class LikeliestSearch {
     int64_t number = 0;     ///< decides between equal bounds
     int32_t parent = 0;     ///< into steps_
     TokenId token = -1;
-    double logprob = 0;  ///< of all its tokens
+    AllowedAnswers::Node at = 0;  ///< after the token
+    double logprob = 0;           ///< of all its tokens
     bool operator<(const Branch& other) const {
       return bound != other.bound ? bound < other.bound : number > other.number;
     }
@@ -50,7 +49,6 @@ class LikeliestSearch {
   struct Step {
     int32_t parent;
     TokenId token;
-    AllowedAnswers::Node at;
     double logprob;
     int32_t depth;
   };
@@ -61,12 +59,11 @@ class LikeliestSearch {
 
   double score(double logprob, size_t tokens) const;
   double bound(double logprob) const;
-  bool follows_null() const;
-  bool take_greedy();
-  bool take_branches();
-  bool next_branch();
-  bool go(const Branch& branch);
+  TokenId next_of_null() const;
+  bool follow_next();
+  void follow(const Branch& branch);
   void complete(const Branch& branch);
+  void keep_longest(const Branch& branch);
   void drop(const Branch& branch);
   Tokens tokens_of(int32_t step, TokenId last) const;
 
@@ -83,17 +80,15 @@ class LikeliestSearch {
   Tokens allowed_;
   std::vector<float> listed_;
 
-  bool greedy_phase_ = true;
-  Tokens greedy_;  ///< the greedy answer, complete or cut
-  double greedy_logprob_ = 0;
   std::priority_queue<Branch> open_;
   Complete best_;        ///< the likeliest so far
   Complete best_value_;  ///< of those that are not null
+  Complete longest_;     ///< the first beginning that was followed to the limit of its length
   double null_logprob_ = kNever;
-  bool null_known_ = false;       ///< all its tokens are counted in null_logprob_
-  double dropped_ = kNever;       ///< the largest log-probability of what was not followed, null apart
+  bool null_known_ = false;        ///< all its tokens are counted in null_logprob_
+  double dropped_ = kNever;        ///< the largest log-probability of what was not followed, null apart
   double dropped_bound_ = kNever;  ///< the largest bound of that
-  int64_t computed_ = 0, greedy_tokens_ = 0, branches_ = 0;
+  int64_t computed_ = 0, branches_ = 0;
   bool cut_ = false;
 };
 

@@ -122,7 +122,7 @@ struct Job {
     float null_bias = 0;            ///< added to the log-probability of null
     SpanSearch search = SpanSearch::greedy;  ///< of spans
     float length_norm = 0;                   ///< likeliest spans: the power of the length that scores are divided by
-    int32_t search_tokens = 256;             ///< likeliest spans: most tokens beyond the greedy answer's
+    int32_t search_tokens = 256;             ///< likeliest spans: tokens after which a search ends
     float contrast = -1;            ///< pced: of chains with the amateur; negative: dynamic
     float prior_weight = 2.5;       ///< pced: of the logarithm of a document's relevance
     Aggregate aggregate = Aggregate::max;   ///< pced

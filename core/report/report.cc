@@ -171,9 +171,8 @@ std::string report_text(const ordered_json& report) {
                         more("/kv_store/unkept_tokens", "not kept"));
   }
   if (report.contains("search"))
-    text += fmt::format("  search   {} spans, {} likelier than the greedy one; {} tokens decoded greedily, {} more{}\n",
-                        whole("/search/answers"), whole("/search/changed"), whole("/search/greedy_tokens"),
-                        whole("/search/more_tokens"),
+    text += fmt::format("  search   {} tokens decoded for {} spans{}\n", whole("/search/tokens"),
+                        whole("/search/answers"),
                         whole("/search/cut") > 0
                             ? fmt::format("; {} searches ended at method.search_tokens", whole("/search/cut"))
                             : "");

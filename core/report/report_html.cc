@@ -96,10 +96,8 @@ std::string tokens_html(const ordered_json& report) {
                                   number_text(-saved));
   if (report.contains("search")) {
     const ordered_json& search = report.at("search");
-    out += fmt::format("<p>The search for the likeliest of {} spans computed {} tokens beyond the {} of greedy "
-                       "decoding and found {} that are likelier.</p>\n",
-                       number_text(number(search, "answers")), number_text(number(search, "more_tokens")),
-                       number_text(number(search, "greedy_tokens")), number_text(number(search, "changed")));
+    out += fmt::format("<p>The search for {} spans decoded {} tokens.</p>\n",
+                       number_text(number(search, "answers")), number_text(number(search, "tokens")));
   }
   if (tokens.contains("proposed"))
     out +=

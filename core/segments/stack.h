@@ -63,7 +63,7 @@ struct Decoding {
 /// How the likeliest of the allowed answers is searched for (core/engine/likeliest.h).
 struct AnswerSearch {
   float length_norm = 0;     ///< scores are log-probabilities divided by this power of the number of tokens
-  int32_t most_tokens = 256;  ///< computed beyond the greedy answer's
+  int32_t most_tokens = 256;  ///< after which the best answer so far is taken
 };
 
 /// How the scores of several chains become one row of scores; `core/engine/fuse_chains.cc` defines them.

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kReplaced = "\xEF\xBF\xBD";
 constexpr const char* kPassage = "\n\nPassage:\n";
 constexpr std::string_view kNextPassage = "Passage:\n";  // of a later turn
-constexpr int64_t kShortestDocument = 16;               // tokens for which examples must leave room
+constexpr int64_t kShortestContext = 16;               // tokens for which examples must leave room
 
 constexpr std::string_view kInstruction =
     "Answer the question about the passage with a few words copied from the passage. "
@@ -166,7 +166,7 @@ class AskTask : public WordedTask {
     const int64_t room = std::min(job_.method.prompt_tokens, positions);
     const auto fits = [&](size_t count) {
       return std::ssize(make_bin(std::span(examples_).first(count))->instruction) +
-                 job_.method.max_value_tokens + kShortestDocument <=
+                 job_.method.max_value_tokens + kShortestContext <=
              room;
     };
     if (fits(examples_.size())) return;

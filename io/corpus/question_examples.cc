@@ -14,16 +14,16 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kForms =
+constexpr std::string_view kQuestionForms =
     "task.examples must name questions with their contexts and \"answers\" (.jsonl, .csv or .parquet), or a "
     "dataset as downloaded";
-constexpr size_t kLongestName = 60;
+constexpr size_t kLongestShown = 60;
 
 std::string text_of_id(const json& id) {
   return id.is_string() ? id.get<std::string>() : id.dump();
 }
 
-const json* member(const json& of, const std::string& name) {
+const json* cell_in(const json& of, const std::string& name) {
   const auto found = name.empty() ? of.end() : of.find(name);
   return found == of.end() || found->is_null() ? nullptr : &*found;
 }
@@ -35,7 +35,7 @@ class QuestionExampleReader {
 
   Examples read() {
     const std::string& path = job_.task.examples.path;
-    const auto rows = open_gold("auto", path, kForms);
+    const auto rows = open_gold("auto", path, kQuestionForms);
     while (const auto row = rows->next()) {
       try {
         if (!row->error.empty()) throw BadText(row->error);
@@ -53,8 +53,8 @@ class QuestionExampleReader {
     if (!examples.by_category.empty() || job_.task.examples.per_category == 0) return examples;
     if (!waiting_.empty())
       refuse("{}: task.examples: no record of {} has the question of an example, such as {}", path,
-             job_.input.path, shorten_text(waiting_.begin()->first, kLongestName));
-    refuse("{}: task.examples: no question has an answer that can be shown; {}", path, kForms);
+             job_.input.path, shorten_text(waiting_.begin()->first, kLongestShown));
+    refuse("{}: task.examples: no question has an answer that can be shown; {}", path, kQuestionForms);
   }
 
   void tell(std::vector<std::string>& notices) const {
@@ -62,7 +62,7 @@ class QuestionExampleReader {
     if (!waiting_.empty())
       notices.push_back(fmt::format("{}: {} left out, because no record of {} has the question: {}{}", path,
                                     counted(std::ssize(waiting_), "example"), job_.input.path,
-                                    shorten_text(waiting_.begin()->first, kLongestName),
+                                    shorten_text(waiting_.begin()->first, kLongestShown),
                                     waiting_.size() > 1 ? ", …" : ""));
     if (unusable_ > 0)
       notices.push_back(fmt::format(
@@ -73,8 +73,8 @@ class QuestionExampleReader {
  private:
   /// The first of the columns that the row has.
   static const json* either(const json& cells, const std::string& own, const char* usual) {
-    const json* found = member(cells, own);
-    return found ? found : member(cells, usual);
+    const json* found = cell_in(cells, own);
+    return found ? found : cell_in(cells, usual);
   }
 
   static const json* answers_of(const json& from) {
@@ -107,7 +107,7 @@ class QuestionExampleReader {
     for (const auto& [own, usual] : {std::pair(job_.input.question, "question"),
                                      std::pair(job_.input.options, "options"),
                                      std::pair(job_.input.answer_kind, "answer_kind")})
-      if (const json* const found = member(cells, own)) one[usual] = *found;
+      if (const json* const found = cell_in(cells, own)) one[usual] = *found;
     add_question(text, one, "question");
   }
 
@@ -115,12 +115,12 @@ class QuestionExampleReader {
     const json* const answers = answers_of(from);
     if (!answers) return;  // nobody said what is right
     Question question;
-    const json* const text = member(from, key);
+    const json* const text = cell_in(from, key);
     if (!text) reject("a question of an example has no \"question\"");
     question.text = text_of(*text, "a question of an example");
-    if (const json* const options = member(from, "options"); options && options->is_array())
+    if (const json* const options = cell_in(from, "options"); options && options->is_array())
       for (const json& option : *options) question.options.push_back(text_of(option, "an option"));
-    if (const json* const kind = member(from, "answer_kind"))
+    if (const json* const kind = cell_in(from, "answer_kind"))
       question.kind = read_word<AnswerKind>(text_of(*kind, "\"answer_kind\" of an example"));
     use(context, question, *answers);
   }
@@ -134,7 +134,7 @@ class QuestionExampleReader {
       if (!blank(answer)) {
         shown.answer = usable(context, question, answer);
         if (!shown.answer) {
-          if (unusable_++ == 0) first_unusable_ = fmt::format("\"{}\"", shorten_text(answer, kLongestName));
+          if (unusable_++ == 0) first_unusable_ = fmt::format("\"{}\"", shorten_text(answer, kLongestShown));
           return;
         }
       }

@@ -308,7 +308,7 @@ void add_method_keys(Keys& keys) {
       {kNotChat, kLikeliest});
   method.add<&M::search_tokens>(
       "search_tokens", whole(1, 1'000'000), answers,
-      "The most tokens that the search for one span computes beyond the greedy one", {kNotChat, kLikeliest});
+      "The most tokens that the search for one span computes before it takes the best it has", {kNotChat, kLikeliest});
   method.add<&M::contrast>("contrast", with_word(real(0, 100), "dynamic", -1), answers,
                            "How strongly scores are pushed away from what the model says without documents",
                            {kPced});
