@@ -81,7 +81,8 @@ void Engine::want(Step& step, OpenSlot& slot) {
   add_pick(step.batch, options_, asked, answer, node, row, slot.contrast);
   if (slot.search) {
     Pick& pick = step.batch.picks.back();
-    pick.listed = slot.search->room(std::span(step.batch.allowed).last(static_cast<size_t>(pick.allowed_count)));
+    pick.listed =
+        slot.search->room(std::span(step.batch.allowed).last(static_cast<size_t>(pick.allowed_count)));
   }
   for (const float prior : asked.chain_priors)
     step.batch.picks.push_back({.row = step.batch.picks.back().row + 1, .prior = prior});
@@ -216,9 +217,10 @@ void Engine::close_slot(OpenSlot& slot, Ending ending) {
   // A step under way still reads what a rival wrote.
   if (!slot.wanted) finish_answer(slot);
   (flight.stack.next ? stats_.first_answers : stats_.answers) += asked.option == 0;
-  const int32_t grown = slot.search ? static_cast<int32_t>(slot.search->computed())
-                                    : flight.residents[asked.answer]->keys -
-                                          static_cast<int32_t>(flight.stack.segments[asked.answer].tokens.size());
+  const int32_t grown = slot.search
+                            ? static_cast<int32_t>(slot.search->computed())
+                            : flight.residents[asked.answer]->keys -
+                                  static_cast<int32_t>(flight.stack.segments[asked.answer].tokens.size());
   stats_.alone_tokens += asked.alone_tokens + asked.prompts() * grown;
 }
 

@@ -149,8 +149,9 @@ Answer LikeliestSearch::answer() const {
   answer.null_logprob = null_logprob_;
   if (null_.empty()) return answer;
   const double of_null = score(null_logprob_, null_.size());
-  answer.null_margin = !null_known_ ? -kNever
-                                    : (is_null ? std::max(best_value_.score, dropped_bound_) : found.score) - of_null;
+  answer.null_margin = !null_known_
+                           ? -kNever
+                           : (is_null ? std::max(best_value_.score, dropped_bound_) : found.score) - of_null;
   return answer;
 }
 

@@ -7,9 +7,10 @@
 namespace sheaf {
 
 /// Finds the likeliest of the answers that a slot allows, its end included, among those of at most
-/// Slot::max_tokens tokens. An answer is never likelier than its beginning, so a beginning that is less likely
-/// than a complete answer is not followed. Of the others the likeliest is, and then its likeliest continuation,
-/// as long as it may win: first the greedy answer. Wherever an answer may end, it counts as complete.
+/// Slot::max_tokens tokens. An answer is never likelier than its beginning, so a beginning that is less
+/// likely than a complete answer is not followed. Of the others the likeliest is, and then its likeliest
+/// continuation, as long as it may win: first the greedy answer. Wherever an answer may end, it counts as
+/// complete.
 ///
 /// An engine computes path() and asks for the log-probabilities of all tokens that may follow it (room()),
 /// then calls take(). One path lies in the pool at a time: what it shares with the one before stays there.

@@ -97,7 +97,7 @@ struct Job {
       int32_t per_category = 8;         ///< most examples of a category
       uint64_t seed = 0;                ///< of their choice
       bool unmentioned_absent = false;  ///< an attribute that gold does not name is null, not left out
-    } examples;  ///< earlier turns of the chat, shared by all prompts of a category
+    } examples;                         ///< earlier turns of the chat, shared by all prompts of a category
 
     struct Trust {
       std::string run;            ///< folder of a finished run; empty: none
@@ -121,10 +121,10 @@ struct Job {
     int32_t max_value_tokens = 30;  ///< K_max: most tokens of one value or answer
     float null_bias = 0;            ///< added to the log-probability of null
     SpanSearch search = SpanSearch::greedy;  ///< of spans
-    float length_norm = 0;                   ///< likeliest spans: the power of the length that scores are divided by
-    int32_t search_tokens = 256;             ///< likeliest spans: tokens after which a search ends
-    float contrast = -1;            ///< pced: of chains with the amateur; negative: dynamic
-    float prior_weight = 2.5;       ///< pced: of the logarithm of a document's relevance
+    float length_norm = 0;        ///< likeliest spans: the power of the length that scores are divided by
+    int32_t search_tokens = 256;  ///< likeliest spans: tokens after which a search ends
+    float contrast = -1;          ///< pced: of chains with the amateur; negative: dynamic
+    float prior_weight = 2.5;     ///< pced: of the logarithm of a document's relevance
     Aggregate aggregate = Aggregate::max;   ///< pced
     Findings findings = Findings::answers;  ///< map-reduce
     int32_t finding_tokens = 64;            ///< map-reduce: most tokens of one finding

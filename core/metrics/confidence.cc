@@ -314,9 +314,8 @@ std::vector<BiasScores> sweep_null_bias(const Metric& metric, std::span<const Me
     for (MetricItem& item : now)
       if (turns_null(item, bias)) item.prediction->clear();
     const Scores scores = score_items(metric, now, {.resamples = 0});
-    const auto nulls = std::ranges::count_if(now, [](const MetricItem& item) {
-      return item.prediction && item.prediction->empty();
-    });
+    const auto nulls = std::ranges::count_if(
+        now, [](const MetricItem& item) { return item.prediction && item.prediction->empty(); });
     sweep.push_back({bias, scores.values, scores.values[bias_value(metric)],
                      static_cast<double>(nulls) / static_cast<double>(std::max<size_t>(now.size(), 1))});
     const bool more = std::ranges::any_of(

@@ -62,7 +62,7 @@ struct Decoding {
 
 /// How the likeliest of the allowed answers is searched for (core/engine/likeliest.h).
 struct AnswerSearch {
-  float length_norm = 0;     ///< scores are log-probabilities divided by this power of the number of tokens
+  float length_norm = 0;      ///< scores are log-probabilities divided by this power of the number of tokens
   int32_t most_tokens = 256;  ///< after which the best answer so far is taken
 };
 

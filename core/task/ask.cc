@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kReplaced = "\xEF\xBF\xBD";
 constexpr const char* kPassage = "\n\nPassage:\n";
 constexpr std::string_view kNextPassage = "Passage:\n";  // of a later turn
-constexpr int64_t kShortestContext = 16;               // tokens for which examples must leave room
+constexpr int64_t kShortestContext = 16;                 // tokens for which examples must leave room
 
 constexpr std::string_view kInstruction =
     "Answer the question about the passage with a few words copied from the passage. "
@@ -173,7 +173,8 @@ class AskTask : public WordedTask {
     size_t fitting = examples_.size();
     while (fitting > 0 && !fits(fitting)) --fitting;
     refuse(
-        "task.examples: the instruction with {} examples has {} tokens and leaves no room for a context in {} "
+        "task.examples: the instruction with {} examples has {} tokens and leaves no room for a context in "
+        "{} "
         "(method.prompt_tokens, or the positions of the model); {}",
         examples_.size(), bin_->instruction.size(), room,
         fitting == 0 ? "leave out task.examples"
@@ -387,7 +388,7 @@ class AskTask : public WordedTask {
   }
 
   const Wording wording_;
-  const bool chains_;   ///< the documents' chains are computed apart and read together
+  const bool chains_;  ///< the documents' chains are computed apart and read together
   const std::vector<Example> examples_;
   std::map<size_t, std::shared_ptr<const BinParts>> bins_without_;  ///< by the example that is left out
   std::shared_ptr<const TokenSpelling> span_tokens_;                ///< where an answer is a span

@@ -154,8 +154,8 @@ std::string UnknownNames::notice(const std::string& path) const {
 }
 
 json shown_json(const ShownQuestion& question) {
-  return json::array({question.lot, question.text, question.options,
-                      question.answer ? json(*question.answer) : json()});
+  return json::array(
+      {question.lot, question.text, question.options, question.answer ? json(*question.answer) : json()});
 }
 
 ShownQuestion read_shown(const json& gold) {

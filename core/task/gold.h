@@ -59,7 +59,8 @@ class UnknownNames {
 /// earlier turn of the chat.
 struct Example {
   std::string document;
-  nlohmann::json gold;  ///< attribute to value, null, or a list of accepted values; of a question: ShownQuestion
+  nlohmann::json
+      gold;  ///< attribute to value, null, or a list of accepted values; of a question: ShownQuestion
 };
 
 /// A question of an example and its answer, as Example::gold holds it.

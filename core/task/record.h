@@ -27,8 +27,8 @@ struct RecordColumn {
 struct Question {
   nlohmann::json id;  ///< null where the corpus has none
   std::string text;
-  std::vector<std::string> options;  ///< multiple choice where not empty
-  std::vector<double> relevance;     ///< in (0, 1), of each of the record's `documents`
+  std::vector<std::string> options;     ///< multiple choice where not empty
+  std::vector<double> relevance;        ///< in (0, 1), of each of the record's `documents`
   std::optional<AnswerKind> kind = {};  ///< what its answer may be, where the corpus says it
 };
 

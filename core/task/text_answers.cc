@@ -147,7 +147,8 @@ std::shared_ptr<const TokenSpelling> make_span_tokens(const TaskContext& context
   return tokens;
 }
 
-std::shared_ptr<const TokenSpelling> make_bare_span_tokens(const TaskContext& context, Tokens null, bool spaced) {
+std::shared_ptr<const TokenSpelling> make_bare_span_tokens(const TaskContext& context, Tokens null,
+                                                           bool spaced) {
   auto tokens = std::make_shared<TokenSpelling>(context.tokenizer);
   tokens->null = std::move(null);
   tokens->spaced = spaced;
@@ -159,8 +160,10 @@ std::shared_ptr<const TokenSpelling> make_bare_span_tokens(const TaskContext& co
   tokens->closers.erase(std::ranges::unique(tokens->closers).begin(), tokens->closers.end());
   if (tokens->null.empty() || tokens->closers.empty() ||
       encode_part(context.tokenizer, spaced ? " a" : "a").empty())
-    refuse("{} has no tokens for null, a letter or the end of an answer; use a model whose tokenizer covers them",
-           tokenizer_name(context));
+    refuse(
+        "{} has no tokens for null, a letter or the end of an answer; use a model whose tokenizer covers "
+        "them",
+        tokenizer_name(context));
   return tokens;
 }
 

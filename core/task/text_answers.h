@@ -74,7 +74,8 @@ class PatternForms {
 std::shared_ptr<const TokenSpelling> make_span_tokens(const TaskContext& context);
 /// For texts without quotes, which a line break or the end of the text ends. `null`: as it is written there,
 /// after a space or not. Refuses a tokenizer that cannot write one or null.
-std::shared_ptr<const TokenSpelling> make_bare_span_tokens(const TaskContext& context, Tokens null, bool spaced);
+std::shared_ptr<const TokenSpelling> make_bare_span_tokens(const TaskContext& context, Tokens null,
+                                                           bool spaced);
 
 /// Where each of a document's tokens begins in its text, and where the last one ends, in bytes. Fewer where
 /// the tokenizer changed what it read: behind that no place is known.

@@ -32,8 +32,9 @@ constexpr int64_t kRowsPerGroup = 1 << 16;
 constexpr int64_t kBytesPerGroup = 64 << 20;  // raw text may make rows large
 
 std::shared_ptr<arrow::DataType> span_list() {
-  return arrow::list(arrow::struct_({arrow::field("column", arrow::utf8()), arrow::field("start", arrow::int64()),
-                                     arrow::field("end", arrow::int64())}));
+  return arrow::list(
+      arrow::struct_({arrow::field("column", arrow::utf8()), arrow::field("start", arrow::int64()),
+                      arrow::field("end", arrow::int64())}));
 }
 
 std::shared_ptr<arrow::DataType> arrow_type(Type type) {
@@ -59,12 +60,12 @@ std::shared_ptr<arrow::DataType> arrow_type(Type type) {
     case Type::span_map:
       return arrow::map(arrow::utf8(), span_list());
     case Type::answers:
-      return arrow::list(
-          arrow::struct_({arrow::field("id", arrow::utf8()), arrow::field("answer", arrow::utf8()),
-                          arrow::field("option", arrow::utf8()), arrow::field("note", arrow::utf8()),
-                          arrow::field("logprob", arrow::float64()), arrow::field("raw", arrow::utf8()),
-                          arrow::field("confidence", arrow::float64()),
-                          arrow::field("null_margin", arrow::float64()), arrow::field("spans", span_list())}));
+      return arrow::list(arrow::struct_(
+          {arrow::field("id", arrow::utf8()), arrow::field("answer", arrow::utf8()),
+           arrow::field("option", arrow::utf8()), arrow::field("note", arrow::utf8()),
+           arrow::field("logprob", arrow::float64()), arrow::field("raw", arrow::utf8()),
+           arrow::field("confidence", arrow::float64()), arrow::field("null_margin", arrow::float64()),
+           arrow::field("spans", span_list())}));
     case Type::questions:
       return arrow::list(arrow::struct_(
           {arrow::field("id", arrow::utf8()), arrow::field("question", arrow::utf8()),

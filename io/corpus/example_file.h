@@ -6,9 +6,9 @@
 namespace sheaf {
 
 /// The examples of an ask job: one question of each chosen context with its answer. Rows are those of a
-/// dataset, have the job's own columns or "context" and "question" or "questions", with "answers" or "answer";
-/// those of {"id", "answers"} are joined with the corpus. An answer that is to be copied and does not stand in
-/// the context is left out.
+/// dataset, have the job's own columns or "context" and "question" or "questions", with "answers" or
+/// "answer"; those of {"id", "answers"} are joined with the corpus. An answer that is to be copied and does
+/// not stand in the context is left out.
 Examples read_question_examples(const Job& job, std::vector<std::string>& notices);
 
 /// The examples of `task.examples`, chosen; none where the job names no file. Rows have the job's own

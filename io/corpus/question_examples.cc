@@ -66,8 +66,8 @@ class QuestionExampleReader {
                                     waiting_.size() > 1 ? ", …" : ""));
     if (unusable_ > 0)
       notices.push_back(fmt::format(
-          "{}: {} left out, because the answer is none of the options or does not stand in the context: {}", path,
-          counted(unusable_, "example"), first_unusable_));
+          "{}: {} left out, because the answer is none of the options or does not stand in the context: {}",
+          path, counted(unusable_, "example"), first_unusable_));
   }
 
  private:
@@ -89,9 +89,11 @@ class QuestionExampleReader {
       const json* const id = either(cells, "", "id");
       const json* const answers = answers_of(cells);
       if (!id || !answers)
-        reject("column \"{}\" is missing; an example needs a context and a question, or the \"id\" of a question "
-               "of the corpus",
-               job_.input.context);
+        reject(
+            "column \"{}\" is missing; an example needs a context and a question, or the \"id\" of a "
+            "question "
+            "of the corpus",
+            job_.input.context);
       waiting_.emplace(text_of_id(*id), std::pair(*answers, place_text(row)));
       return;
     }
@@ -104,9 +106,9 @@ class QuestionExampleReader {
       return;
     }
     json one = cells;
-    for (const auto& [own, usual] : {std::pair(job_.input.question, "question"),
-                                     std::pair(job_.input.options, "options"),
-                                     std::pair(job_.input.answer_kind, "answer_kind")})
+    for (const auto& [own, usual] :
+         {std::pair(job_.input.question, "question"), std::pair(job_.input.options, "options"),
+          std::pair(job_.input.answer_kind, "answer_kind")})
       if (const json* const found = cell_in(cells, own)) one[usual] = *found;
     add_question(text, one, "question");
   }
@@ -128,7 +130,8 @@ class QuestionExampleReader {
   void use(const std::string& context, const Question& question, const json& answers) {
     const json* first = &answers;
     if (answers.is_array()) first = answers.empty() ? nullptr : &answers.front();
-    ShownQuestion shown{mix(job_.task.examples.seed, hash_text(question.text)), question.text, question.options};
+    ShownQuestion shown{mix(job_.task.examples.seed, hash_text(question.text)), question.text,
+                        question.options};
     if (first && !first->is_null()) {
       std::string answer = text_of(*first, "an answer of an example");
       if (!blank(answer)) {
@@ -162,7 +165,8 @@ class QuestionExampleReader {
     if (waiting_.empty()) return;
     if (job_.input.path == "-")
       refuse(
-          "{}: task.examples: its records have no context, and standard input cannot be searched for their ids; "
+          "{}: task.examples: its records have no context, and standard input cannot be searched for their "
+          "ids; "
           "add the columns of the context and the question",
           job_.task.examples.path);
     Job job = job_;
@@ -189,7 +193,8 @@ class QuestionExampleReader {
 
   const Job& job_;
   ExampleChoice choice_;
-  std::map<std::string, std::pair<json, std::string>> waiting_;  ///< by id of a question: answers, and their place
+  std::map<std::string, std::pair<json, std::string>>
+      waiting_;  ///< by id of a question: answers, and their place
   int64_t unusable_ = 0;
   std::string first_unusable_;
 };

@@ -128,7 +128,8 @@ GoldAnswer answer_of(const ordered_json& question) {
 std::string missing_key(const ordered_json& row, const std::string& id) {
   if (!row.is_object()) return {};
   const bool gold = row.contains("gold");
-  if (!gold && !row.contains("answers") && !row.contains("answer") && !row.contains("wrong")) return "no \"gold\" or \"answers\"";
+  if (!gold && !row.contains("answers") && !row.contains("answer") && !row.contains("wrong"))
+    return "no \"gold\" or \"answers\"";
   if (gold && !id.empty()) return row.contains(id) ? "" : fmt::format("no \"{}\"", id);
   return row.contains("id") || (gold && row.contains("sku")) ? "" : "no \"id\"";
 }

@@ -126,7 +126,9 @@ std::string sweep_text(const CalibrateSettings& settings, const CalibrateResult&
     row.push_back(fmt::format("{:.2f}", one.bias));
     for (const size_t value : shown) row.push_back(fmt::format("{:.2f}", one.values[value]));
     if (!attributes) row.push_back(fmt::format("{:.1f}", 100 * one.nulls));
-    row.emplace_back(&one != &best ? "" : attributes ? "best F1" : fmt::format("best {}", metric.values[bias_value(metric)].name));
+    row.emplace_back(&one != &best ? ""
+                     : attributes  ? "best F1"
+                                   : fmt::format("best {}", metric.values[bias_value(metric)].name));
   }
   std::string text = "\n" + table.text();
   if (result.fixed > 0)
@@ -213,9 +215,8 @@ CalibrateResult calibrate_confidence(const CalibrateSettings& settings) {
     result.trusted_values = promise_precision(judged.values, settings.precision, settings.risk);
     result.trusted_nulls = promise_precision(judged.nulls, settings.precision, settings.risk);
   }
-  const bool margins = std::ranges::any_of(joined.items, [](const MetricItem& item) {
-    return item.null_margin.has_value();
-  });
+  const bool margins =
+      std::ranges::any_of(joined.items, [](const MetricItem& item) { return item.null_margin.has_value(); });
   if (metric.name == "attributes" || margins) {
     result.sweep = sweep_null_bias(metric, joined.items, result.ran_with);
     result.fixed = values_without_margin(joined.items);

@@ -376,7 +376,8 @@ void check_one_by_one(const Job& job) {
 void check_places(const Job& job) {
   if (!job.output.spans || job.task.kind != TaskKind::ask) return;
   if (!job.input.documents.empty())
-    refuse("{}: output.spans does not work with input.documents, a list of several texts; leave it out", job.file);
+    refuse("{}: output.spans does not work with input.documents, a list of several texts; leave it out",
+           job.file);
   if (!job.input.context_id.empty() && job.input.html == Html::text)
     refuse(
         "{}: output.spans does not work with input.context_id and input.html text together; leave one of the "
@@ -387,8 +388,10 @@ void check_places(const Job& job) {
 /// Examples have one context each.
 void check_example_contexts(const Job& job) {
   if (job.task.kind == TaskKind::ask && !job.task.examples.path.empty() && !job.input.documents.empty())
-    refuse("{}: task.examples does not work with input.documents, only with input.context; leave one of the two out",
-           job.file);
+    refuse(
+        "{}: task.examples does not work with input.documents, only with input.context; leave one of the two "
+        "out",
+        job.file);
 }
 
 /// Puts messages about a file in the order of its lines; others, such as those of options, follow.

@@ -212,9 +212,10 @@ void add_input_keys(Keys& keys) {
   input.add<&In::options>("options", kColumn, rows,
                           "A list of the answers that input.question allows; null: free text",
                           {kAsk, kQuestion});
-  input.add<&In::answer_kind>("answer_kind", kColumn, rows,
-                              "What the answer to input.question may be: free, span or choice; null: as task.answers says",
-                              {kAsk, kQuestion});
+  input.add<&In::answer_kind>(
+      "answer_kind", kColumn, rows,
+      "What the answer to input.question may be: free, span or choice; null: as task.answers says",
+      {kAsk, kQuestion});
   input.add<&In::keep>("keep", kColumns, rows, "Columns to copy into every row, unchanged",
                        {kNotChat, kTable});
 }
@@ -234,10 +235,11 @@ void add_task_keys(Keys& keys) {
       "list_attributes", kAny, rows,
       "Whether the instruction lists the attributes; otherwise each stands where it is asked for",
       {kExtract});
-  task.add<&Task::answers>("answers", kAny, rows,
-                           "What the answer to a question without options may be, where the corpus does not say it: "
-                           "any text, or a span, a text that the context holds; choice: every question has options",
-                           {kAsk});
+  task.add<&Task::answers>(
+      "answers", kAny, rows,
+      "What the answer to a question without options may be, where the corpus does not say it: "
+      "any text, or a span, a text that the context holds; choice: every question has options",
+      {kAsk});
   task.add<&Task::examples, &Examples::path>(
       "examples.path", kPath, file, "Records with right values or answers to show to the model", {kNotChat});
   task.add<&Task::examples, &Examples::per_category>(
@@ -301,14 +303,16 @@ void add_method_keys(Keys& keys) {
       "Added to the log-probability of null; positive: more nulls, fewer invented values", {kNotChat});
   method.add<&M::search>(
       "search", kAny, answers,
-      "How a span is chosen: token by token, or the likeliest as a whole, which computes more tokens", {kNotChat});
+      "How a span is chosen: token by token, or the likeliest as a whole, which computes more tokens",
+      {kNotChat});
   method.add<&M::length_norm>(
       "length_norm", real(0, 1), answers,
       "Divides the log-probability of a span by this power of its number of tokens; 0: not at all",
       {kNotChat, kLikeliest});
   method.add<&M::search_tokens>(
       "search_tokens", whole(1, 1'000'000), answers,
-      "The most tokens that the search for one span computes before it takes the best it has", {kNotChat, kLikeliest});
+      "The most tokens that the search for one span computes before it takes the best it has",
+      {kNotChat, kLikeliest});
   method.add<&M::contrast>("contrast", with_word(real(0, 100), "dynamic", -1), answers,
                            "How strongly scores are pushed away from what the model says without documents",
                            {kPced});

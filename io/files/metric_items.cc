@@ -136,8 +136,9 @@ void add_wrong_answer(const GoldAnswer& gold, const std::string& id, const json*
   const json& wrong = gold.extra.at("wrong");
   const bool again = item.prediction && std::any_of(wrong.begin(), wrong.end(), [&](const json& value) {
                        const std::vector<std::string> texts = answers.texts(value);
-                       return texts.empty() ? item.prediction->empty()
-                                            : !item.prediction->empty() && item.prediction->front() == texts.front();
+                       return texts.empty()
+                                  ? item.prediction->empty()
+                                  : !item.prediction->empty() && item.prediction->front() == texts.front();
                      });
   if (!again || !options.marked_wrong) {
     joined.unjudged.push_back(id);

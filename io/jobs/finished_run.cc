@@ -68,9 +68,10 @@ Job job_of(const Manifest& manifest, const std::string& run, bool or_asks) {
             std::pair("options", &job.input.options)})
         *column = text(key);
       if (!job.input.documents.empty())
-        refuse("{}: the questions of this run are about lists of documents (input.documents); a page shows one "
-               "context for each question",
-               run);
+        refuse(
+            "{}: the questions of this run are about lists of documents (input.documents); a page shows one "
+            "context for each question",
+            run);
       return job;
     }
     if (kind != word_of(TaskKind::extract))

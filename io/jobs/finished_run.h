@@ -108,7 +108,8 @@ struct ReviewPage {
 };
 
 /// Makes the page on which a person checks values or answers of a run. The corpus is read again for the
-/// documents. Refuses a run that is not finished or not of an extract or ask job, and a corpus or schema that is not the run's.
+/// documents. Refuses a run that is not finished or not of an extract or ask job, and a corpus or schema that
+/// is not the run's.
 ReviewPage make_review(const ReviewSettings& settings);
 
 }  // namespace sheaf

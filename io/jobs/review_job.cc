@@ -27,9 +27,12 @@ std::string base64_sum(std::string_view text) {
 class ReviewJob {
  public:
   explicit ReviewJob(const ReviewSettings& settings)
-      : settings_(settings), run_(settings, false, true), sample_(static_cast<size_t>(settings.count), settings.seed) {
+      : settings_(settings),
+        run_(settings, false, true),
+        sample_(static_cast<size_t>(settings.count), settings.seed) {
     if (run_.asks() && !settings.attributes.empty())
-      refuse("--attributes: {} is the run of an ask job, which has no attributes; leave the option out", settings.run);
+      refuse("--attributes: {} is the run of an ask job, which has no attributes; leave the option out",
+             settings.run);
     for (const std::string& name : settings.attributes) check_attribute("--attributes", name, run_.schema());
   }
 
@@ -94,12 +97,16 @@ class ReviewJob {
   ReviewItem answer_item(size_t place, ReviewValue value) const {
     const Record& record = review_.records[place];
     if (value.question >= record.questions.size())
-      refuse("{}: the corpus has fewer questions for record {} than its row has answers; run the job again with "
-             "--restart",
-             settings_.run, shown(id_text(record.id)));
+      refuse(
+          "{}: the corpus has fewer questions for record {} than its row has answers; run the job again with "
+          "--restart",
+          settings_.run, shown(id_text(record.id)));
     const Question& question = record.questions[value.question];
-    ReviewItem item{place, {question.text, ""}, std::move(value.answer),
-                    run_.one_question() ? record.id : question.id, question.options};
+    ReviewItem item{place,
+                    {question.text, ""},
+                    std::move(value.answer),
+                    run_.one_question() ? record.id : question.id,
+                    question.options};
     for (size_t i = 0; i < question.options.size(); ++i) item.attribute.options.push_back(option_letter(i));
     if (!question.options.empty()) item.attribute.type = ValueType::enumeration;
     return item;

@@ -29,8 +29,9 @@ void tidy_answer(ordered_json& answer) {
   if (const auto spans = answer.find("spans"); spans != answer.end() && spans->is_array())
     *spans = spans->empty() ? ordered_json() : ordered_json(spans->front());
   for (auto key = answer.begin(); key != answer.end();)
-    key = key->is_null() && key.key() != "answer" && key.key() != "spans" && key.key() != "id" ? answer.erase(key)
-                                                                                              : std::next(key);
+    key = key->is_null() && key.key() != "answer" && key.key() != "spans" && key.key() != "id"
+              ? answer.erase(key)
+              : std::next(key);
 }
 
 /// The line that JSON lines would have in place of a row of a table.

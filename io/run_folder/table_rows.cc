@@ -390,7 +390,8 @@ std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool in
     if (logprobs) columns.push_back({Field::logprob, {"logprob", Type::number}});
     if (raw) columns.push_back({Field::raw, {"raw", Type::text}});
     if (job.output.confidence) columns.push_back({Field::confidence, {"confidence", Type::number}});
-    if (job.output.confidence && !chat) columns.push_back({Field::null_margin, {"null_margin", Type::number}});
+    if (job.output.confidence && !chat)
+      columns.push_back({Field::null_margin, {"null_margin", Type::number}});
     if (job.output.spans) columns.push_back({Field::places, {"spans", Type::spans}});
   }
   columns.insert(columns.end(), facts.begin(), facts.end());

@@ -1,4 +1,5 @@
-// Questions whose answers are copied from their contexts, from the job to rows, scores, calibration and review.
+// Questions whose answers are copied from their contexts, from the job to rows, scores, calibration and
+// review.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -20,18 +21,16 @@ class AskSpans : public testing::Test {
   void SetUp() override {
     std::string corpus, single, gold;
     for (int i = 0; i < kContexts; ++i) {
-      const std::string text = fmt::format("Ann {} lived in \u00d6st {} until {}.\nShe had {} cats.", i * 7 % 50,
-                                           i * 31 % 90, 1900 + i, i % 5);
-      json questions = json::array({{{"id", fmt::format("{}a", i)}, {"question", "Who?"}},
-                                    {{"id", fmt::format("{}b", i)}, {"question", "Where?"}},
-                                    {{"id", fmt::format("{}c", i)},
-                                     {"question", "How?"},
-                                     {"options", {"Well", "Badly"}}},
-                                    {{"id", fmt::format("{}d", i)},
-                                     {"question", "What for?"},
-                                     {"answer_kind", "free"}}});
+      const std::string text = fmt::format("Ann {} lived in \u00d6st {} until {}.\nShe had {} cats.",
+                                           i * 7 % 50, i * 31 % 90, 1900 + i, i % 5);
+      json questions =
+          json::array({{{"id", fmt::format("{}a", i)}, {"question", "Who?"}},
+                       {{"id", fmt::format("{}b", i)}, {"question", "Where?"}},
+                       {{"id", fmt::format("{}c", i)}, {"question", "How?"}, {"options", {"Well", "Badly"}}},
+                       {{"id", fmt::format("{}d", i)}, {"question", "What for?"}, {"answer_kind", "free"}}});
       corpus += json{{"id", i}, {"text", text}, {"questions", questions}}.dump() + "\n";
-      single += json{{"id", i}, {"text", text}, {"q", "Who?"}, {"kind", i % 2 == 0 ? json("span") : json()}}.dump() +
+      single += json{{"id", i}, {"text", text}, {"q", "Who?"}, {"kind", i % 2 == 0 ? json("span") : json()}}
+                    .dump() +
                 "\n";
       gold += json{{"id", fmt::format("{}a", i)}, {"answers", {"Ann"}}}.dump() + "\n" +
               json{{"id", fmt::format("{}b", i)}, {"answers", json::array()}}.dump() + "\n";
@@ -79,7 +78,8 @@ class AskSpans : public testing::Test {
 TEST_F(AskSpans, StandInTheirContextsWithTheirPlace) {
   int spans = 0;
   for (const char* search : {"greedy", "likeliest"}) {
-    const std::string folder = search, set = fmt::format("--set method.search={} --set method.null_bias=-20", search);
+    const std::string folder = search,
+                      set = fmt::format("--set method.search={} --set method.null_bias=-20", search);
     const Ran ran = run(folder, set);
     ASSERT_EQ(ran.exit_code, 0) << ran.err;
     const auto all = rows(folder);
@@ -93,7 +93,8 @@ TEST_F(AskSpans, StandInTheirContextsWithTheirPlace) {
         EXPECT_GE(answers[q]["confidence"], 0.0);
         EXPECT_TRUE(answers[q].contains("null_margin"));
       }
-      EXPECT_TRUE(answers[2].contains("option") && answers[2]["spans"].is_null()) << "a letter stands nowhere";
+      EXPECT_TRUE(answers[2].contains("option") && answers[2]["spans"].is_null())
+          << "a letter stands nowhere";
       EXPECT_FALSE(answers[2].contains("null_margin"));
     }
     // One prompt per question gives the same, to the bit; so does Parquet.
@@ -103,9 +104,9 @@ TEST_F(AskSpans, StandInTheirContextsWithTheirPlace) {
     EXPECT_EQ(verified.exit_code, 0) << verified.out << verified.err;
     ASSERT_EQ(run(folder + "-table", set + " --set output.format=parquet").exit_code, 0);
     for (const char* form : {"", "-table"}) {
-      const Ran scored = run_sheaf(scratch_, "score --metric squad --resamples 0 --json --gold " +
-                                                 scratch_.path("gold.jsonl") + " --pred " +
-                                                 scratch_.path(folder + form));
+      const Ran scored =
+          run_sheaf(scratch_, "score --metric squad --resamples 0 --json --gold " +
+                                  scratch_.path("gold.jsonl") + " --pred " + scratch_.path(folder + form));
       ASSERT_EQ(scored.exit_code, 0) << scored.err;
       EXPECT_TRUE(json::parse(scored.out)["confidence"].contains("values")) << scored.out;
     }
@@ -181,7 +182,8 @@ TEST_F(AskSpans, CalibrateFindsTheBias) {
   EXPECT_NE(fitted.out.find("null_bias"), std::string::npos) << fitted.out;
   EXPECT_NE(fitted.out.find("best f1"), std::string::npos) << fitted.out;
   EXPECT_NE(fitted.out.find("HasAns_f1"), std::string::npos) << fitted.out;
-  const Ran scaled = run("scaled", "--set method.search=likeliest --set output.calibration=" + scratch_.path("c.json"));
+  const Ran scaled =
+      run("scaled", "--set method.search=likeliest --set output.calibration=" + scratch_.path("c.json"));
   EXPECT_EQ(scaled.exit_code, 0) << scaled.err;
 }
 
@@ -189,8 +191,8 @@ TEST_F(AskSpans, APageForReviewKnowsTheQuestions) {
   for (const char* format : {"jsonl", "parquet"}) {
     const std::string folder = fmt::format("out-{}", format);
     ASSERT_EQ(run(folder, fmt::format("--set output.format={}", format)).exit_code, 0);
-    const Ran made = run_sheaf(scratch_, "review " + scratch_.path(folder) + " --count 1000 -o " +
-                                             scratch_.path(folder + ".html"));
+    const Ran made = run_sheaf(
+        scratch_, "review " + scratch_.path(folder) + " --count 1000 -o " + scratch_.path(folder + ".html"));
     ASSERT_EQ(made.exit_code, 0) << made.err;
     EXPECT_NE(made.out.find(fmt::format("{} values, {} records, least sure first", 4 * kContexts, kContexts)),
               std::string::npos)
@@ -209,10 +211,11 @@ TEST_F(AskSpans, APageForReviewKnowsTheQuestions) {
     }
     EXPECT_EQ(choices, kContexts);
   }
-  EXPECT_EQ(read_text(scratch_.path("out-jsonl.html")).size(), read_text(scratch_.path("out-parquet.html")).size())
+  EXPECT_EQ(read_text(scratch_.path("out-jsonl.html")).size(),
+            read_text(scratch_.path("out-parquet.html")).size())
       << "a run's format does not matter";
-  const Ran refused = run_sheaf(scratch_, "review " + scratch_.path("out-jsonl") + " --attributes Brand -o " +
-                                              scratch_.path("a.html"));
+  const Ran refused = run_sheaf(
+      scratch_, "review " + scratch_.path("out-jsonl") + " --attributes Brand -o " + scratch_.path("a.html"));
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_NE(refused.err.find("has no attributes"), std::string::npos) << refused.err;
 }
@@ -220,13 +223,15 @@ TEST_F(AskSpans, APageForReviewKnowsTheQuestions) {
 TEST_F(AskSpans, VerdictsOnWrongAnswersCount) {
   ASSERT_EQ(run("out", "--set method.null_bias=-20").exit_code, 0);
   const auto all = rows("out");
-  scratch_.write("verdicts.jsonl",
-                 json{{"id", "0a"}, {"question", "Who?"}, {"wrong", {all[0]["answers"][0]["answer"]}}}.dump() + "\n" +
-                     json{{"id", "1a"}, {"question", "Who?"}, {"wrong", {"something else"}}}.dump() + "\n" +
-                     json{{"id", "2a"}, {"question", "Who?"}, {"answers", {all[2]["answers"][0]["answer"]}}}.dump() +
-                     "\n");
-  const Ran scored = run_sheaf(scratch_, "score --metric squad --resamples 0 --json --gold " +
-                                             scratch_.path("verdicts.jsonl") + " --pred " + scratch_.path("out"));
+  scratch_.write(
+      "verdicts.jsonl",
+      json{{"id", "0a"}, {"question", "Who?"}, {"wrong", {all[0]["answers"][0]["answer"]}}}.dump() + "\n" +
+          json{{"id", "1a"}, {"question", "Who?"}, {"wrong", {"something else"}}}.dump() + "\n" +
+          json{{"id", "2a"}, {"question", "Who?"}, {"answers", {all[2]["answers"][0]["answer"]}}}.dump() +
+          "\n");
+  const Ran scored =
+      run_sheaf(scratch_, "score --metric squad --resamples 0 --json --gold " +
+                              scratch_.path("verdicts.jsonl") + " --pred " + scratch_.path("out"));
   ASSERT_EQ(scored.exit_code, 0) << scored.err;
   const json scores = json::parse(scored.out);
   EXPECT_EQ(scores["total"], 2) << "of the other nothing is known: " << scored.out;
@@ -236,25 +241,27 @@ TEST_F(AskSpans, VerdictsOnWrongAnswersCount) {
 TEST_F(AskSpans, ExamplesAreEarlierTurns) {
   const std::string chat = " --set model.chat=chatml --set task.examples.path=";
   // Those of the corpus, by the ids of the gold file.
-  const Ran joined = run("joined", chat + scratch_.path("gold.jsonl") + " --set task.examples.per_category=2");
+  const Ran joined =
+      run("joined", chat + scratch_.path("gold.jsonl") + " --set task.examples.per_category=2");
   ASSERT_EQ(joined.exit_code, 0) << joined.err;
   // Rows with contexts and questions of their own.
-  scratch_.write("shown.jsonl", json{{"id", 1},
-                                     {"context", "Ben had \u00d6l."},
-                                     {"question", "What?"},
-                                     {"answers", {"\u00d6l"}}}.dump() +
-                                    "\n");
-  const Ran shown = run_sheaf(scratch_, "plan " + scratch_.path("job.yaml") + chat + scratch_.path("shown.jsonl") +
-                                            " --prompts 1 --set output.path=" + scratch_.path("p"));
+  scratch_.write(
+      "shown.jsonl",
+      json{{"id", 1}, {"context", "Ben had \u00d6l."}, {"question", "What?"}, {"answers", {"\u00d6l"}}}
+              .dump() +
+          "\n");
+  const Ran shown =
+      run_sheaf(scratch_, "plan " + scratch_.path("job.yaml") + chat + scratch_.path("shown.jsonl") +
+                              " --prompts 1 --set output.path=" + scratch_.path("p"));
   ASSERT_EQ(shown.exit_code, 0) << shown.err;
-  scratch_.write("shown.jsonl", json{{"id", 1},
-                                     {"context", "Ben had \u00d6l."},
-                                     {"question", "What?"},
-                                     {"answers", {"cats"}}}.dump() +
-                                    "\n");
+  scratch_.write(
+      "shown.jsonl",
+      json{{"id", 1}, {"context", "Ben had \u00d6l."}, {"question", "What?"}, {"answers", {"cats"}}}.dump() +
+          "\n");
   const Ran unusable = run("unusable", chat + scratch_.path("shown.jsonl"));
   EXPECT_EQ(unusable.exit_code, 2);
-  EXPECT_NE(unusable.err.find("no question has an answer that can be shown"), std::string::npos) << unusable.err;
+  EXPECT_NE(unusable.err.find("no question has an answer that can be shown"), std::string::npos)
+      << unusable.err;
   const Ran one_turn = run("one", "--set task.examples.path=" + scratch_.path("gold.jsonl"));
   EXPECT_EQ(one_turn.exit_code, 2);
   EXPECT_NE(one_turn.err.find("supports only one turn"), std::string::npos) << one_turn.err;
@@ -262,8 +269,10 @@ TEST_F(AskSpans, ExamplesAreEarlierTurns) {
 
 TEST_F(AskSpans, RefusalsNameTheKey) {
   for (const auto& [set, what] : std::initializer_list<std::pair<std::string, std::string>>{
-           {"--set method.name=seqbatch --set output.confidence=false", "task.answers: an answer that is a span"},
-           {"--set method.search=likeliest --set method.temperature=1", "method.search likeliest works only with"},
+           {"--set method.name=seqbatch --set output.confidence=false",
+            "task.answers: an answer that is a span"},
+           {"--set method.search=likeliest --set method.temperature=1",
+            "method.search likeliest works only with"},
            {"--set method.length_norm=0.5", "method.length_norm works only with method.search likeliest"},
            {"--set task.answers=words", "task.answers cannot be \"words\""},
            {"--set input.context=null --set input.documents=text --set method.name=ippd",
@@ -275,8 +284,9 @@ TEST_F(AskSpans, RefusalsNameTheKey) {
 }
 
 TEST_F(AskSpans, SplitContextsAndPlansWork) {
-  const std::string set = "--set input.too_long=split --set method.search=likeliest --set method.prompt_tokens=110 "
-                          "--set method.null_bias=-20";
+  const std::string set =
+      "--set input.too_long=split --set method.search=likeliest --set method.prompt_tokens=110 "
+      "--set method.null_bias=-20";
   const Ran ran = run("split", set);
   ASSERT_LE(ran.exit_code, 1) << ran.err;
   const auto all = rows("split");

@@ -75,8 +75,8 @@ void list_answers(const AllowedAnswers& allowed, AllowedAnswers::Node node, int3
 }
 
 /// The log-probability of each answer, decoded as the only one that is allowed.
-std::vector<double> force(Backend& backend, const Stack& asked, const Slot& slot, const std::vector<Tokens>& answers,
-                          const EngineOptions& options) {
+std::vector<double> force(Backend& backend, const Stack& asked, const Slot& slot,
+                          const std::vector<Tokens>& answers, const EngineOptions& options) {
   Stack stack;
   stack.segments = asked.segments;
   std::vector<Sight> sees = stack.segments[slot.prompt].sees;
@@ -104,7 +104,8 @@ std::vector<double> force(Backend& backend, const Stack& asked, const Slot& slot
 
 void expect_best(const Slot& slot, const Answer& found, const std::vector<Tokens>& answers,
                  const std::vector<double>& logprobs) {
-  const double norm = static_cast<double>(slot.search->length_norm), bias = static_cast<double>(slot.watch->bias);
+  const double norm = static_cast<double>(slot.search->length_norm),
+               bias = static_cast<double>(slot.watch->bias);
   const auto score = [&](size_t i) {
     return norm == 0 ? logprobs[i] : logprobs[i] / std::pow(static_cast<double>(answers[i].size()), norm);
   };
@@ -215,7 +216,8 @@ TEST(LikeliestSpan, EndsAtItsLimitAndSaysSo) {
     // The last way that is followed may be longer than what is left.
     EXPECT_LE(stats.searched_tokens, 6 * (3 + searching.job.method.max_value_tokens));
     for (size_t i = 0; i < searching.records.size(); ++i) {
-      const std::vector<Answer> own{answers.at({static_cast<int32_t>(i), 0}), answers.at({static_cast<int32_t>(i), 1})};
+      const std::vector<Answer> own{answers.at({static_cast<int32_t>(i), 0}),
+                                    answers.at({static_cast<int32_t>(i), 1})};
       const Row row = searching.task->row(searching.records[i], own);
       for (size_t q = 0; q < own.size(); ++q) {
         const RowAnswer& read = std::get<std::vector<QuestionAnswer>>(row.content)[q].answer;

@@ -134,7 +134,8 @@ TEST(NullBias, ASweepTurnsTheLeastSureValuesIntoNulls) {
   MetricItem fixed = items[0];
   fixed.null_margin.reset();
   EXPECT_EQ(values_without_margin(std::vector{fixed, items[3]}), 1);
-  EXPECT_DOUBLE_EQ(sweep_null_bias(find_metric("attributes"), std::vector{fixed, items[1]}, 0).back().values[1], 100);
+  EXPECT_DOUBLE_EQ(
+      sweep_null_bias(find_metric("attributes"), std::vector{fixed, items[1]}, 0).back().values[1], 100);
 }
 
 constexpr const char* kGoldValues =
