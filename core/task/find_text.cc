@@ -349,7 +349,10 @@ std::vector<std::optional<RowSpan>> spans_of(const Record& record, const RowValu
 void add_spans(const Record& record, Row& row) {
   const auto add = [&](RowAnswer& answer) {
     // The letter of an option stands nowhere.
-    answer.spans = spans_of(record, answer.option ? RowValue() : answer.value);
+    if (answer.option)
+      answer.spans = {std::nullopt};
+    else
+      answer.spans = spans_of(record, answer.value);
   };
   if (auto* extracted = std::get_if<ExtractedValues>(&row.content))
     for (AttributeValue& value : extracted->values) add(value.answer);
