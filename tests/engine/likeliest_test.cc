@@ -135,7 +135,7 @@ void expect_best(const Slot& slot, const Answer& found, const std::vector<Tokens
 
 TEST(LikeliestSpan, IsWhatTryingEverySpanFinds) {
   int tried = 0, nulls = 0, changed = 0;
-  for (uint32_t seed = 0; seed < 40; ++seed)
+  for (uint32_t seed = 0; seed < 24; ++seed)
     for (const TaskKind kind : {TaskKind::ask, TaskKind::extract})
       for (const float norm : {0.0f, 0.6f}) {
         Searching searching(seed, kind, 2 + static_cast<int>(seed % 3));
@@ -166,7 +166,7 @@ TEST(LikeliestSpan, IsWhatTryingEverySpanFinds) {
             ++tried;
           }
       }
-  EXPECT_GT(tried, 60);
+  EXPECT_GT(tried, 40);
   EXPECT_GT(nulls, 5);
   EXPECT_GT(changed, 20) << "greedy decoding found others";
 }
@@ -205,6 +205,7 @@ TEST(LikeliestSpan, EndsAtItsLimitAndSaysSo) {
   for (uint32_t seed = 0; seed < 5; ++seed) {
     Searching searching(seed, TaskKind::ask, 12, 3);
     searching.job.method.search_tokens = 3;
+    searching.job.method.length_norm = 1;  // so that longer spans may win
     const auto backend = make_reference_backend(searching.model);
     EngineStats stats;
     const auto answers = test::decode(*backend, searching.stacks(make_builder(searching.job.method)),
