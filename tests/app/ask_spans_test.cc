@@ -188,14 +188,16 @@ TEST_F(AskSpans, CalibrateFindsTheBias) {
 }
 
 TEST_F(AskSpans, APageForReviewKnowsTheQuestions) {
+  std::vector<json> shown;
   for (const char* format : {"jsonl", "parquet"}) {
     const std::string folder = fmt::format("out-{}", format);
     ASSERT_EQ(run(folder, fmt::format("--set output.format={}", format)).exit_code, 0);
     const Ran made = run_sheaf(
         scratch_, "review " + scratch_.path(folder) + " --count 1000 -o " + scratch_.path(folder + ".html"));
     ASSERT_EQ(made.exit_code, 0) << made.err;
-    EXPECT_NE(made.out.find(fmt::format("{} values, {} records, least sure first", 4 * kContexts, kContexts)),
-              std::string::npos)
+    EXPECT_NE(
+        made.out.find(fmt::format("{} values of {} records, least sure first", 4 * kContexts, kContexts)),
+        std::string::npos)
         << made.out;
     const std::string page = read_text(scratch_.path(folder + ".html"));
     const size_t from = page.find("id=\"data\">") + 10;
@@ -210,10 +212,9 @@ TEST_F(AskSpans, APageForReviewKnowsTheQuestions) {
       }
     }
     EXPECT_EQ(choices, kContexts);
+    shown.push_back(data["items"]);
   }
-  EXPECT_EQ(read_text(scratch_.path("out-jsonl.html")).size(),
-            read_text(scratch_.path("out-parquet.html")).size())
-      << "a run's format does not matter";
+  EXPECT_EQ(shown[0], shown[1]) << "a run's format does not matter";
   const Ran refused = run_sheaf(
       scratch_, "review " + scratch_.path("out-jsonl") + " --attributes Brand -o " + scratch_.path("a.html"));
   EXPECT_EQ(refused.exit_code, 2);
@@ -252,8 +253,9 @@ TEST_F(AskSpans, ExamplesAreEarlierTurns) {
           "\n");
   const Ran shown =
       run_sheaf(scratch_, "plan " + scratch_.path("job.yaml") + chat + scratch_.path("shown.jsonl") +
-                              " --prompts 1 --set output.path=" + scratch_.path("p"));
+                              " --prompt 1 --set output.path=" + scratch_.path("p"));
   ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_NE(shown.out.find("Ben had \u00d6l."), std::string::npos) << shown.out;
   scratch_.write(
       "shown.jsonl",
       json{{"id", 1}, {"context", "Ben had \u00d6l."}, {"question", "What?"}, {"answers", {"cats"}}}.dump() +
