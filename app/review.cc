@@ -43,8 +43,8 @@ void add_review_command(Program& program) {
   add_command(
       program, "review",
       "Write a page on which a person checks values of a run and downloads the verdicts as a gold file",
-      {{"RUN", settings.run, "The output folder of a finished run of an extract job", value_name("FOLDER"),
-        kRequired},
+      {{"RUN", settings.run, "The output folder of a finished run of an extract or ask job",
+        value_name("FOLDER"), kRequired},
        {"-o,--out", options->out, "The page to write (default: review.html in the run's folder)"},
        {"--count", settings.count, "How many values to check", whole_from<int64_t>(1, 100'000), kWithDefault},
        {"--attributes", settings.attributes, "Check these attributes only: --attributes Brand,Size",

@@ -65,9 +65,10 @@ struct StepArrays {
   const ChainGroup* groups;                    ///< [picks that have chains]
 };
 
-/// Whether a pick's token is drawn on the host, from logits that must come there first.
+/// Whether a pick's token is drawn, or its log-probabilities are listed, on the host, from logits that must
+/// come there first.
 inline bool on_host(const Pick& pick) {
-  return pick.temperature > 0;
+  return pick.temperature > 0 || pick.listed != nullptr;
 }
 
 /// What a step in flight has of its own. All the rest (LoadedModel) is used by one step after the other.

@@ -5,7 +5,7 @@
 namespace sheaf {
 
 const char* ending_name(Ending ending) {
-  constexpr const char* kNames[] = {"end of text", "delimiter", "chosen", "length"};
+  constexpr const char* kNames[] = {"end of text", "delimiter", "chosen", "length", "searched"};
   return kNames[static_cast<size_t>(ending)];
 }
 

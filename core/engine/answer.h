@@ -12,6 +12,7 @@ enum class Ending : uint8_t {
   delimiter,    ///< the newline, literal or brace that completes it
   chosen,       ///< an allowed answer was complete
   length,       ///< max_tokens reached: the answer is cut
+  searched,     ///< an allowed answer was complete, and the search for a likelier one ended at its limit
 };
 const char* ending_name(Ending ending);
 

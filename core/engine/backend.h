@@ -120,6 +120,7 @@ class CountingBackend : public Backend {
     for (size_t i = 0; i < picked.size(); ++i) {
       const Pick& pick = batch.picks[i];
       picked[i] = {pick.allowed_count > 0 ? batch.allowed[pick.first_allowed] : 0, 0.0f};
+      for (int32_t k = 0; pick.listed && k < pick.allowed_count; ++k) pick.listed[k] = 0;
     }
   }
 

@@ -34,8 +34,9 @@ EngineStats& EngineStats::operator+=(const EngineStats& other) {
   const auto sum = [&](auto... members) { ((this->*members += other.*members), ...); };
   sum(&S::steps, &S::prefill_tokens, &S::decode_tokens, &S::read_tokens, &S::answers, &S::first_answers,
       &S::answer_tokens, &S::first_tokens, &S::alone_tokens, &S::proposed_tokens, &S::accepted_tokens,
-      &S::draft_tokens, &S::undrafted_prompts, &S::peak_pages, &S::split_steps, &S::step_seconds,
-      &S::draft_seconds, &S::waited_seconds, &S::host_seconds, &S::idle_seconds);
+      &S::searched_tokens, &S::searched_answers, &S::cut_searches, &S::draft_tokens, &S::undrafted_prompts,
+      &S::peak_pages, &S::split_steps, &S::step_seconds, &S::draft_seconds, &S::waited_seconds,
+      &S::host_seconds, &S::idle_seconds);
   for (const auto flag : {&S::has_draft, &S::draft_failed, &S::draft_unsound})
     this->*flag = this->*flag || other.*flag;
   return *this;
@@ -201,15 +202,18 @@ void Engine::add_decode_tokens(Step& step) {
       if (!slot.waiting) continue;
       const Slot& asked = *slot.asked;
       const int32_t prompts = asked.prompts(), proposed = slot.guess.proposed;
-      if (step.batch.rows() > 0 && step.batch.rows() > row_limit_ - prompts - proposed) return;
-      fed_.assign(1, slot.answer.tokens.back());
+      const int32_t rows = prompts * slot.unfed + proposed;
+      if (step.batch.rows() > 0 && step.batch.rows() > row_limit_ - rows) return;
+      if (step.batch.rows() > 0 && slot.unfed > 1 && step.batch.rows() > options_.tokens_per_step - rows)
+        return;
+      fed_.assign(slot.answer.tokens.end() - slot.unfed, slot.answer.tokens.end());
       fed_.insert(fed_.end(), slot.guess.tokens.begin(), slot.guess.tokens.begin() + proposed);
       for (SegmentId segment = asked.answer; segment < asked.answer + prompts; ++segment)
         add_rows(flight, segment, flight.residents[segment]->keys, fed_);
       want(step, slot);
       slot.waiting = false;
       waiting_prompts_ -= prompts;
-      stats_.decode_tokens += prompts + proposed;
+      stats_.decode_tokens += rows;
       stats_.proposed_tokens += proposed;
     }
   }

@@ -95,6 +95,8 @@ class Engine {
   void apply(const Step& step, const Sink& done);
   size_t take(OpenSlot& slot, std::span<const Picked> picked);
   void take_token(OpenSlot& slot, const Picked& picked);
+  void check_finite(const OpenSlot& slot, const Picked& picked) const;
+  void take_listed(OpenSlot& slot, const Picked& picked);
   void close_slot(OpenSlot& slot, Ending ending);
   void close_rivals(const OpenSlot& slot);
   void finish_answer(OpenSlot& slot);

@@ -79,6 +79,11 @@ void Engine::want(Step& step, OpenSlot& slot) {
   AllowedAnswers::Node node = slot.node;
   int32_t row = step.batch.rows() - asked.prompts() - slot.guess.proposed;
   add_pick(step.batch, options_, asked, answer, node, row, slot.contrast);
+  if (slot.search) {
+    Pick& pick = step.batch.picks.back();
+    pick.listed =
+        slot.search->room(std::span(step.batch.allowed).last(static_cast<size_t>(pick.allowed_count)));
+  }
   for (const float prior : asked.chain_priors)
     step.batch.picks.push_back({.row = step.batch.picks.back().row + 1, .prior = prior});
   for (int32_t i = 0; i < slot.guess.proposed; ++i) {
@@ -95,6 +100,11 @@ void Engine::want(Step& step, OpenSlot& slot) {
 /// Returns how many picks are the slot's.
 size_t Engine::take(OpenSlot& slot, std::span<const Picked> picked) {
   const Slot& asked = *slot.asked;
+  if (slot.search) {
+    slot.wanted = false;
+    take_listed(slot, picked.front());
+    return 1;
+  }
   const Guess guess = std::exchange(slot.guess, {});
   const size_t picks = 1 + static_cast<size_t>(guess.proposed);
   slot.wanted = false;
@@ -121,19 +131,48 @@ size_t Engine::take(OpenSlot& slot, std::span<const Picked> picked) {
   return picks;
 }
 
-void Engine::take_token(OpenSlot& slot, const Picked& picked) {
-  const Slot& asked = *slot.asked;
-  const Stack& stack = slot.flight->stack;
-  Answer& answer = slot.answer;
-  // Every token of every backend and method passes here. The pick of a token that was proposed wrongly does
-  // not, and need not: nobody reads it.
+/// Every token of every backend and method passes here. The pick of a token that was proposed wrongly does
+/// not, and need not: nobody reads it.
+void Engine::check_finite(const OpenSlot& slot, const Picked& picked) const {
   if (std::isnan(picked.logprob))  // an answer would mean nothing
     fail(
         "{}: the model's logits are not finite at token {} of an answer: weights are damaged, or numbers "
         "overflow in this precision; get the model again, or set a wider one (model.dtype: f32 on a CPU, "
         "bf16 "
         "on a GPU, without engine.kv_dtype: fp8); committed rows are kept",
-        backend_.describe(), answer.tokens.size() + 1);
+        backend_.describe(), slot.answer.tokens.size() + 1);
+}
+
+/// The search says which tokens to compute next: those behind what its new path shares with the one before.
+void Engine::take_listed(OpenSlot& slot, const Picked& picked) {
+  check_finite(slot, picked);
+  const Slot& asked = *slot.asked;
+  Flight& flight = *slot.flight;
+  LikeliestSearch& search = *slot.search;
+  if (search.take()) {
+    slot.answer.tokens = search.path();
+    slot.node = search.node();
+    slot.unfed = static_cast<int32_t>(search.path().size() - search.shared());
+    flight.residents[asked.answer]->keys =
+        static_cast<int32_t>(flight.stack.segments[asked.answer].tokens.size() + search.shared());
+    slot.waiting = true;
+    waiting_prompts_ += asked.prompts();
+    return;
+  }
+  slot.answer = search.answer();
+  stats_.answer_tokens += std::ssize(slot.answer.tokens);
+  stats_.first_tokens += flight.stack.next ? std::ssize(slot.answer.tokens) : 0;
+  ++stats_.searched_answers;
+  stats_.searched_tokens += search.computed();
+  stats_.cut_searches += search.cut();
+  close_slot(slot, slot.answer.ending);
+}
+
+void Engine::take_token(OpenSlot& slot, const Picked& picked) {
+  const Slot& asked = *slot.asked;
+  const Stack& stack = slot.flight->stack;
+  Answer& answer = slot.answer;
+  check_finite(slot, picked);
   slot.contrast = picked.contrast;
   if (asked.watch) watch_rivals(asked, picked, answer);
   answer.logprob += static_cast<double>(picked.logprob);
@@ -178,8 +217,10 @@ void Engine::close_slot(OpenSlot& slot, Ending ending) {
   // A step under way still reads what a rival wrote.
   if (!slot.wanted) finish_answer(slot);
   (flight.stack.next ? stats_.first_answers : stats_.answers) += asked.option == 0;
-  const int32_t grown = flight.residents[asked.answer]->keys -
-                        static_cast<int32_t>(flight.stack.segments[asked.answer].tokens.size());
+  const int32_t grown = slot.search
+                            ? static_cast<int32_t>(slot.search->computed())
+                            : flight.residents[asked.answer]->keys -
+                                  static_cast<int32_t>(flight.stack.segments[asked.answer].tokens.size());
   stats_.alone_tokens += asked.alone_tokens + asked.prompts() * grown;
 }
 

@@ -17,6 +17,9 @@ struct EngineStats {
   int64_t proposed_tokens = 0;  ///< decode tokens that were guesses
   int64_t accepted_tokens = 0;  ///< proposed tokens that became part of an answer
   bool has_draft = false;
+  int64_t searched_answers = 0;   ///< answers that were searched for
+  int64_t searched_tokens = 0;    ///< decode tokens that the search for them computed
+  int64_t cut_searches = 0;       ///< searched answers whose search ended at its limit
   int64_t draft_tokens = 0;       ///< tokens that the draft computed, which no other count includes
   int64_t undrafted_prompts = 0;  ///< prompts too long for the draft's context or memory
   bool draft_failed = false;      ///< the draft ran out of memory and was asked no more

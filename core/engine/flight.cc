@@ -28,6 +28,7 @@ Flight::Flight(Stack admitted, Residents& pool)
   slots.reserve(stack.slots.size());
   for (const Slot& slot : stack.slots) {
     slots.push_back({this, &slot, slot.contrast});
+    if (slot.search && slot.allowed) slots.back().search = std::make_unique<LikeliestSearch>(slot);
     prompted[slot.prompt].push_back(&slots.back());
     for (int32_t i = 0; i < slot.prompts(); ++i) ++open_answers[slot.answer + i];
   }

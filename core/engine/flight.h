@@ -2,6 +2,7 @@
 
 #include "core/engine/answer.h"
 #include "core/engine/draft.h"
+#include "core/engine/likeliest.h"
 
 namespace sheaf {
 
@@ -24,8 +25,10 @@ struct OpenSlot {
   bool waiting = false;  ///< its last token is to be fed in the next step
   bool wanted = false;   ///< its next token comes from a step that is planned or under way
   bool closed = false;
-  Guess guess = {};      ///< tokens that may follow its last one
-  double guessable = 0;  ///< the share of its latest tokens that were guessed rightly
+  int32_t unfed = 1;                             ///< its last tokens, which are to be fed
+  std::unique_ptr<LikeliestSearch> search = {};  ///< where the likeliest answer is searched for
+  Guess guess = {};                              ///< tokens that may follow its last one
+  double guessable = 0;                          ///< the share of its latest tokens that were guessed rightly
 };
 
 /// A stack being decoded. It stays where it is: its slots point into it.

@@ -298,6 +298,8 @@ Picked pick_token(std::span<const float> logits, const Pick& pick, std::span<con
       pick.temperature > 0 ? sample(logits, pick, allowed) : choose_greedily(logits, pick, allowed, top);
   const LogProbabilities probabilities(logits, top);
   Picked picked{token, probabilities.of(logits[token])};
+  if (pick.listed)
+    for (size_t i = 0; i < allowed.size(); ++i) pick.listed[i] = probabilities.of(logits[allowed[i]]);
   if (!pick.rivals) return picked;
   picked.second = probabilities.of(highest_apart(logits, allowed, token, pick.watch));
   if (pick.watch >= 0) picked.watched = probabilities.of(logits[pick.watch]);

@@ -44,7 +44,7 @@ double Speculator::propose(std::list<Flight>& flights, bool prompts_wait, const 
     for (OpenSlot& slot : flight.slots) {
       if (slot.closed) continue;
       open.push_back({nullptr, slot.guessable, group});
-      if (!slot.waiting || !flight.guessed || flight.options_of(slot).size() > 1) continue;
+      if (!slot.waiting || !flight.guessed || slot.search || flight.options_of(slot).size() > 1) continue;
       slot.guess = {};
       const Tokens& answer = slot.answer.tokens;
       if (options_.lookup)

@@ -55,11 +55,13 @@ struct Pick {
   float uniform = 0;          ///< a number in [0, 1) that decides the sample; unused when greedy
   int32_t first_allowed = 0;  ///< index into StepBatch::allowed
   int32_t allowed_count = 0;  ///< 0: every token is allowed
-  bool rivals = false;        ///< whether Picked.second and Picked.watched are wanted
-  TokenId watch = -1;         ///< a token apart, among the allowed: its bias decides too; -1: none
-  float bias = 0;             ///< added to the logit of `watch` in the choice, not in log-probabilities
-  int32_t chains = 0;         ///< how many picks after it are its chains
-  float contrast = 0;         ///< with chains: how far they are pushed away from the amateur, or dynamic
+  float* listed =
+      nullptr;          ///< where log-probabilities of all allowed tokens go [allowed_count]; null: unwanted
+  bool rivals = false;  ///< whether Picked.second and Picked.watched are wanted
+  TokenId watch = -1;   ///< a token apart, among the allowed: its bias decides too; -1: none
+  float bias = 0;       ///< added to the logit of `watch` in the choice, not in log-probabilities
+  int32_t chains = 0;   ///< how many picks after it are its chains
+  float contrast = 0;   ///< with chains: how far they are pushed away from the amateur, or dynamic
   Aggregate aggregate = Aggregate::max;
   float prior = 0;  ///< of a chain: added to its scores
 };

@@ -52,6 +52,7 @@ struct Job {
     std::string questions;      ///< ask: a list column of strings or of {id, question, options}
     std::string question;       ///< ask: a text column, for one row per question
     std::string options;        ///< ask: a list column with the choices of `question`
+    std::string answer_kind;    ///< ask: a column with what the answer to `question` may be
     Html html = Html::keep;
     std::string locale;                         ///< extract: of numbers and dates; empty: not known
     std::vector<std::string> keep;              ///< columns that the rows repeat as they are
@@ -88,13 +89,15 @@ struct Job {
     std::string schema;           ///< extract: YAML file
     std::string instruction;      ///< replaces the built-in text of the task
     bool list_attributes = true;  ///< extract: in the instruction; otherwise each where it is asked for
+    AnswerKind answers = AnswerKind::free;  ///< ask: of questions without options that do not say it
+    bool free_spans = false;  ///< spans are asked for as free texts: no answer is decoded; no key of the file
 
     struct Examples {
       std::string path;                 ///< records with gold values, or a dataset; empty: no examples
       int32_t per_category = 8;         ///< most examples of a category
       uint64_t seed = 0;                ///< of their choice
       bool unmentioned_absent = false;  ///< an attribute that gold does not name is null, not left out
-    } examples;  ///< extract: earlier turns of the chat, shared by all prompts of a category
+    } examples;                         ///< earlier turns of the chat, shared by all prompts of a category
 
     struct Trust {
       std::string run;            ///< folder of a finished run; empty: none
@@ -116,9 +119,12 @@ struct Job {
     int32_t documents = 6;          ///< documents or contexts per prompt; 0: as many as prompt_tokens allows
     int32_t prompt_tokens = 4096;   ///< most tokens of one prompt
     int32_t max_value_tokens = 30;  ///< K_max: most tokens of one value or answer
-    float null_bias = 0;            ///< added to the log-probability of null; extract
-    float contrast = -1;            ///< pced: of chains with the amateur; negative: dynamic
-    float prior_weight = 2.5;       ///< pced: of the logarithm of a document's relevance
+    float null_bias = 0;            ///< added to the log-probability of null
+    SpanSearch search = SpanSearch::greedy;  ///< of spans
+    float length_norm = 0;        ///< likeliest spans: the power of the length that scores are divided by
+    int32_t search_tokens = 256;  ///< likeliest spans: tokens after which a search ends
+    float contrast = -1;          ///< pced: of chains with the amateur; negative: dynamic
+    float prior_weight = 2.5;     ///< pced: of the logarithm of a document's relevance
     Aggregate aggregate = Aggregate::max;   ///< pced
     Findings findings = Findings::answers;  ///< map-reduce
     int32_t finding_tokens = 64;            ///< map-reduce: most tokens of one finding

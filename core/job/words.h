@@ -95,6 +95,23 @@ enum class Numbers : uint8_t {
 template <>
 inline constexpr std::string_view kWords<Numbers>[] = {"any", "copied"};
 
+/// What the answer to a question may be.
+enum class AnswerKind : uint8_t {
+  free,    ///< any text
+  span,    ///< a text that the context holds
+  choice,  ///< one of the question's options
+};
+template <>
+inline constexpr std::string_view kWords<AnswerKind>[] = {"free", "span", "choice"};
+
+/// How a text that is copied from a document is chosen.
+enum class SpanSearch : uint8_t {
+  greedy,     ///< token by token, each the likeliest of those that a text of the document continues with
+  likeliest,  ///< the one that is likeliest as a whole
+};
+template <>
+inline constexpr std::string_view kWords<SpanSearch>[] = {"greedy", "likeliest"};
+
 /// How one of several allowed answers is chosen.
 enum class OptionChoice : uint8_t {
   likeliest,  ///< the one that is likeliest as a whole

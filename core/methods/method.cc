@@ -148,10 +148,9 @@ std::vector<std::string> method_names(TaskKind task) {
 
 std::string examples_trouble(const Job::Method& method) {
   const Wording& wording = find_method(method.name).wording;
-  if (wording.answers == AnswerForm::list)
-    return fmt::format(
-        "task.examples does not work with method.name {}; use hpd, separate, standard or prefix",
-        method.name);
+  if (wording.answers == AnswerForm::list || wording.plain_text || wording.one_by_one)
+    return fmt::format("task.examples does not work with method.name {}; use {}separate, standard or prefix",
+                       method.name, find_method(method.name).serves(TaskKind::extract) ? "hpd, " : "ippd, ");
   if (wording.skeleton && method.stacking == Stacking::joint)
     return "task.examples works only with method.stacking isolated, not with joint";
   return {};

@@ -165,6 +165,7 @@ Slot make_slot(const RecordParts& record, size_t question) {
   slot.stop = parts.stop;
   slot.allowed = parts.copied ? record.copies : parts.allowed;
   slot.watch = parts.watch;
+  slot.search = parts.search;
   slot.decoding = record.decoding;
   slot.stream = mix(record.stream, question);
   slot.record = record.record;

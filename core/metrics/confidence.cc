@@ -299,8 +299,14 @@ int64_t values_without_margin(std::span<const MetricItem> items) {
   });
 }
 
-std::vector<BiasScores> sweep_null_bias(std::span<const MetricItem> items, double ran_with) {
-  const Metric& metric = find_metric("attributes");
+size_t bias_value(const Metric& metric) {
+  for (size_t i = 0; i < metric.values.size(); ++i)
+    if (metric.values[i].name == "f1" || metric.values[i].name.ends_with("_f1")) return i;
+  return metric.main >= 0 ? static_cast<size_t>(metric.main) : 0;
+}
+
+std::vector<BiasScores> sweep_null_bias(const Metric& metric, std::span<const MetricItem> items,
+                                        double ran_with) {
   std::vector<MetricItem> now(items.begin(), items.end());
   std::vector<BiasScores> sweep;
   for (int step = 0; step <= kBiasSteps; ++step) {
@@ -308,7 +314,10 @@ std::vector<BiasScores> sweep_null_bias(std::span<const MetricItem> items, doubl
     for (MetricItem& item : now)
       if (turns_null(item, bias)) item.prediction->clear();
     const Scores scores = score_items(metric, now, {.resamples = 0});
-    sweep.push_back({bias, scores.values[0], scores.values[1], scores.values[2]});
+    const auto nulls = std::ranges::count_if(
+        now, [](const MetricItem& item) { return item.prediction && item.prediction->empty(); });
+    sweep.push_back({bias, scores.values, scores.values[bias_value(metric)],
+                     static_cast<double>(nulls) / static_cast<double>(std::max<size_t>(now.size(), 1))});
     const bool more = std::ranges::any_of(
         now, [&](const MetricItem& item) { return turns_null(item, ran_with + kWidestBias); });
     if (!more) break;
@@ -317,7 +326,7 @@ std::vector<BiasScores> sweep_null_bias(std::span<const MetricItem> items, doubl
 }
 
 const BiasScores& best_bias(std::span<const BiasScores> sweep) {
-  return *std::ranges::max_element(sweep, {}, &BiasScores::f1);
+  return *std::ranges::max_element(sweep, {}, &BiasScores::score);
 }
 
 }  // namespace sheaf

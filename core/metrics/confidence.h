@@ -88,18 +88,23 @@ std::string confidence_text(const JudgedItems& judged);
 /// The scores that a run would have with another method.null_bias.
 struct BiasScores {
   double bias = 0;
-  double precision = 0, recall = 0, f1 = 0;
+  std::vector<double> values = {};  ///< of the metric
+  double score = 0;                 ///< the one to choose by
+  double nulls = 0;                 ///< share of the predictions that are null
 };
 
 /// Values that do not know their margin stay in a sweep.
 int64_t values_without_margin(std::span<const MetricItem> items);
 
-/// From the bias `ran_with` upward in quarters, until all values that know their margin are null. The items
-/// are of the metric `attributes`. A smaller bias makes values of nulls, which nobody has decoded: it needs a
-/// run.
-std::vector<BiasScores> sweep_null_bias(std::span<const MetricItem> items, double ran_with);
+/// From the bias `ran_with` upward in quarters, until all values that know their margin are null. A smaller
+/// bias makes values of nulls, which nobody has decoded: it needs a run.
+std::vector<BiasScores> sweep_null_bias(const Metric& metric, std::span<const MetricItem> items,
+                                        double ran_with);
 
-/// The one with the highest F1, the smallest bias on a tie.
+/// The value of a metric by which a bias is chosen: F1 where there is one, else the first.
+size_t bias_value(const Metric& metric);
+
+/// The one with the highest score, the smallest bias on a tie.
 const BiasScores& best_bias(std::span<const BiasScores> sweep);
 
 }  // namespace sheaf

@@ -170,6 +170,12 @@ Json proposed(const R& run) {
   return run.engine.proposed_tokens > 0 ? Json(run.engine.*Member) : Json();
 }
 
+/// Of runs that search for the likeliest spans.
+template <auto Member>
+Json searched(const R& run) {
+  return run.engine.searched_answers > 0 ? Json(run.engine.*Member) : Json();
+}
+
 /// Of runs whose backends counted what experts take.
 template <auto Member>
 Json routed(const R& run) {
@@ -284,6 +290,9 @@ Fields make_fields() {
       count("/tokens/answers", engine<&E::answer_tokens>),
       later(count("/tokens/proposed", proposed<&E::proposed_tokens>), "/tokens/accepted"),
       later(count("/tokens/accepted", proposed<&E::accepted_tokens>), "/tokens/proposed"),
+      later(count("/search/answers", searched<&E::searched_answers>), "/search"),
+      later(count("/search/tokens", searched<&E::searched_tokens>), "/search"),
+      later(count("/search/cut", searched<&E::cut_searches>), "/search"),
       later(count("/tokens/draft", drafted<&E::draft_tokens>), "/draft"),
       later(count("/draft/prompts_too_long", drafted<&E::undrafted_prompts>), "/draft"),
       later(count("/draft/out_of_memory", drafted<&E::draft_failed>), "/draft"),

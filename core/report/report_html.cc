@@ -94,6 +94,11 @@ std::string tokens_html(const ordered_json& report) {
                                   percent(saved, alone), computed > 0 ? alone / computed : 0)
                     : fmt::format("<b>{}</b> more, because every value computes an extra token.</p>\n",
                                   number_text(-saved));
+  if (report.contains("search")) {
+    const ordered_json& search = report.at("search");
+    out += fmt::format("<p>The search for {} spans decoded {} tokens.</p>\n",
+                       number_text(number(search, "answers")), number_text(number(search, "tokens")));
+  }
   if (tokens.contains("proposed"))
     out +=
         fmt::format("<p>Of the answer tokens, {} were guessed{}; {} of them ({}) were right.</p>\n",

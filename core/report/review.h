@@ -12,26 +12,27 @@
 
 namespace sheaf {
 
-/// A value of a run that a person may be asked to check.
+/// A value of a run, or an answer, that a person may be asked to check.
 struct ReviewValue {
-  int64_t row = 0;  ///< of the run, from 0
-  std::string category, attribute;
+  int64_t row = 0;                  ///< of the run, from 0
+  std::string category, attribute;  ///< empty: an answer
   RowAnswer answer;
+  size_t question = 0;  ///< of the row, from 0: which one the answer is to
 };
 
 /// How sure the model was of a value, in [0, 1]: its confidence, else the probability of what it wrote;
 /// nothing where the row does not say.
 std::optional<double> sureness(const RowAnswer& answer);
 
-/// Chooses values to check. Every attribute of every category is a stratum. The strata take turns, in an
-/// order drawn from the seed, and each gives the value that the model was least sure of. So the first values
-/// of a sample are a sample too. Without confidence and log-probabilities, the seed decides. The choice does
-/// not depend on the order in which values are added.
+/// Chooses values to check. Every attribute of every category is a stratum; answers are one. The strata take
+/// turns, in an order drawn from the seed, and each gives the value that the model was least sure of. So the
+/// first values of a sample are a sample too. Without confidence and log-probabilities, the seed decides. The
+/// choice does not depend on the order in which values are added.
 class ReviewSample {
  public:
   ReviewSample(size_t count, uint64_t seed) : count_(count), seed_(seed) {}
 
-  /// `id`: of the record, as text.
+  /// `id`: of the record or the question, as text.
   void add(const std::string& id, ReviewValue value);
   /// At most `count` values, in the order in which to show them.
   std::vector<ReviewValue> take() &&;
@@ -54,9 +55,11 @@ class ReviewSample {
 };
 
 struct ReviewItem {
-  size_t record = 0;  ///< of Review::records
-  Attribute attribute;
+  size_t record = 0;    ///< of Review::records
+  Attribute attribute;  ///< of an answer: the question, and the letters of its options
   RowAnswer answer;
+  nlohmann::json question = {};           ///< an answer: the id that gold answers know the question by
+  std::vector<std::string> options = {};  ///< an answer: the texts of the options
 };
 
 /// What the page shows.

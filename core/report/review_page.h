@@ -8,7 +8,7 @@ inline constexpr std::string_view kReviewScript = R"js(
 'use strict';
 const data = JSON.parse(document.getElementById('data').textContent);
 const at = id => document.getElementById(id);
-const keyOf = item => JSON.stringify([data.records[item.record].id, item.attribute]);
+const keyOf = item => item.question ? JSON.stringify([item.question]) : JSON.stringify([data.records[item.record].id, item.attribute]);
 const items = data.items.map(item => ({...item, key: keyOf(item)}));
 const byKey = new Map(items.map(item => [item.key, item]));
 const place = 'sheaf-review:' + data.key;
@@ -124,9 +124,10 @@ function show() {
   at('bar').max = items.length;
   at('bar').value = judged.size;
   at('tally').textContent = tally();
-  setText('where', `value ${current + 1} of ${items.length} · ${record.category} · ${shownValue(record.id)}`);
+  setText('where', [`value ${current + 1} of ${items.length}`, record.category, shownValue(record.id)].filter(Boolean).join(' · '));
   setText('attribute', item.attribute);
-  const about = [item.description, item.unit && `in ${item.unit}`, item.options.length > 0 && `one of: ${item.options.join(', ')}`];
+  const about = [item.description, item.unit && `in ${item.unit}`, item.choices && item.choices.length > 0 ? item.choices.map((text, i) => `${item.options[i]}) ${text}`).join(' · ')
+    : item.options.length > 0 && `one of: ${item.options.join(', ')}`];
   setText('about', about.filter(Boolean).join(' · '));
   setText('value', shownValue(item.value));
   at('value').className = item.value === 'null' ? 'null' : '';
@@ -233,17 +234,30 @@ function saveEdit() {
   gold === item.value ? judge('right') : judge('edited', gold);
 }
 
+// A line for each question, with its context.
+function questionLine(item, entry) {
+  const text = data.records[item.record].columns.map(column => column[1]).join('\n');
+  const gold = entry.verdict === 'edited' ? entry.gold : item.value, list = gold === 'null' ? '[]' : `[${gold}]`;
+  return `{"id": ${item.question}, "context": ${JSON.stringify(text)}, "question": ${JSON.stringify(item.attribute)}, ` +
+    (item.choices.length > 0 ? `"options": ${JSON.stringify(item.choices)}, ` : '') +
+    (entry.verdict === 'wrong' ? `"wrong": [${item.value}]}\n` : `"answers": ${list}}\n`);
+}
+
 function goldLines() {
   const byRecord = new Map(), judged = verdicts();
+  let lines = '';
   for (const item of items) {
     const entry = judged.get(item.key);
     if (!entry) continue;
+    if (item.question) {
+      lines += questionLine(item, entry);
+      continue;
+    }
     if (!byRecord.has(item.record)) byRecord.set(item.record, {gold: [], wrong: []});
     const lists = byRecord.get(item.record), name = JSON.stringify(item.attribute);
     if (entry.verdict === 'wrong') lists.wrong.push(`${name}: [${item.value}]`);
     else lists.gold.push(`${name}: ${entry.verdict === 'edited' ? entry.gold : item.value}`);
   }
-  let lines = '';
   for (const [index, {gold, wrong}] of byRecord) {
     const record = data.records[index], text = record.columns.map(column => column[1]).join('\n');
     lines += `{"id": ${record.id}, "category": ${JSON.stringify(record.category)}, "document": ${JSON.stringify(text)}, ` +

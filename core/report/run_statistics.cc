@@ -141,7 +141,9 @@ void RunStatistics::add_to(ordered_json& report) const {
   report["per_step"] = {{"tokens", tokens_per_step_.json()}, {"slots", slots_per_step_.json()}};
   report["value_tokens"] = value_tokens_.json();
   ordered_json& endings = report["endings"] = ordered_json::object();
-  for (size_t i = 0; i < std::size(endings_); ++i) endings[ending_name(static_cast<Ending>(i))] = endings_[i];
+  for (size_t i = 0; i < std::size(endings_); ++i)
+    if (const auto ending = static_cast<Ending>(i); ending != Ending::searched || endings_[i] > 0)
+      endings[ending_name(ending)] = endings_[i];
   ordered_json& values = report["values"] = ordered_json::array();
   for (const auto& [name, category] : categories_) {
     ordered_json attributes = ordered_json::array();

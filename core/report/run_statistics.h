@@ -103,7 +103,7 @@ class RunStatistics {
   int64_t last_rows_ = 0;
   Throughput throughput_;
   Histogram tokens_per_step_, slots_per_step_, value_tokens_;
-  int64_t endings_[4] = {};
+  int64_t endings_[5] = {};
   std::map<std::string, CategoryCount, std::less<>> categories_;
   Count questions_;
   RowSample sample_;

@@ -60,6 +60,12 @@ struct Decoding {
   std::vector<std::string> stops = {};  ///< texts that end the answer, which is without them
 };
 
+/// How the likeliest of the allowed answers is searched for (core/engine/likeliest.h).
+struct AnswerSearch {
+  float length_norm = 0;      ///< scores are log-probabilities divided by this power of the number of tokens
+  int32_t most_tokens = 256;  ///< after which the best answer so far is taken
+};
+
 /// How the scores of several chains become one row of scores; `core/engine/fuse_chains.cc` defines them.
 enum class Aggregate : uint8_t { max, mixture, product };
 
@@ -74,6 +80,7 @@ struct Slot {
   std::shared_ptr<const AllowedAnswers> allowed;  ///< the only possible answers, if there are such
   std::shared_ptr<const Watch> watch;             ///< nothing: only the answer itself is wanted
   std::shared_ptr<const Decoding> decoding;       ///< nothing: as the engine's options say
+  std::shared_ptr<const AnswerSearch> search;     ///< nothing: token by token
   uint64_t stream = 0;       ///< names the slot's random numbers: depends on the record, never on the batch
   int32_t record = 0;        ///< whose answer it is: index into the records of the plan's window
   int32_t question = 0;      ///< index of the question or attribute inside the record

@@ -1,7 +1,11 @@
+#include <algorithm>
+
 #include "core/base/error.h"
+#include "core/task/find_text.h"
 #include "core/task/gold.h"
 #include "core/task/prompt_text.h"
 #include "core/task/record_row.h"
+#include "core/task/text_answers.h"
 #include "core/text/utf8.h"
 
 namespace sheaf {
@@ -9,6 +13,8 @@ namespace {
 
 constexpr std::string_view kReplaced = "\xEF\xBF\xBD";
 constexpr const char* kPassage = "\n\nPassage:\n";
+constexpr std::string_view kNextPassage = "Passage:\n";  // of a later turn
+constexpr int64_t kShortestContext = 16;                 // tokens for which examples must leave room
 
 constexpr std::string_view kInstruction =
     "Answer the question about the passage with a few words copied from the passage. "
@@ -27,17 +33,21 @@ class AskTask : public WordedTask {
       : WordedTask({context.tokenizer, context.wording.plain_text ? chat_template("plain") : context.chat,
                     context.job}),
         wording_(context.wording),
-        chains_(wording_.one_by_one && !wording_.findings) {
+        chains_(wording_.one_by_one && !wording_.findings),
+        examples_(context.examples ? context.examples->of("") : std::vector<Example>()) {
     const std::string text = instruction(chains_ ? kChainInstruction : kInstruction);
     blank_line_ = share_out(tokenizer_, "A text.", "\n\n", "Question: ");
     // The amateur of chains reads no document, so its heading is the document's.
     instruction_ = text + (chains_ ? blank_line_.first : wording_.plain_text ? "\n\nDocument:" : kPassage);
-    auto bin = std::make_shared<BinParts>();
-    bin->instruction = encode_instruction(tokenizer_, instruction_pieces(chat_, instruction_));
-    bin->closing = encode(blank_line_.first);
-    bin_ = std::move(bin);
+    bin_ = make_bin(examples_);
+    if (!examples_.empty()) check_examples(context.examples->positions);
     null_ = encode(chat_.turn.empty() ? " null" : "null");
     watch_ = make_watch(job_, null_);
+    if (watch_ && null_.empty())
+      refuse(
+          "{} has no tokens for null, which output.confidence and method.null_bias need; use another model",
+          tokenizer_name(context_));
+    if (job_.task.answers == AnswerKind::span && !job_.task.free_spans) make_span_tokens();
     chosen_watch_ = make_watch(job_, {});
     make_letters();
     if (!wording_.findings) return;
@@ -54,14 +64,18 @@ class AskTask : public WordedTask {
                          question_pieces(probe)});
   }
 
-  std::string bin_name(const Record&) const override { return "questions"; }
+  std::string bin_name(const Record& record) const override {
+    const size_t own = own_example(record);
+    return own == examples_.size() ? "questions" : fmt::format("questions\twithout example {}", own + 1);
+  }
 
   RecordParts parts(const Record& record) override {
     RecordParts parts;
-    parts.bin = bin_;
+    parts.bin = bin_of(record);
     for (const Question& question : record.questions) parts.own_questions.push_back(make_question(question));
     if (!wording_.one_by_one) {
       parts.document = encode(document_text(whole_document(record)));
+      if (std::ranges::any_of(parts.own_questions, &QuestionParts::copied)) add_copies(record, parts);
       return parts;
     }
     for (size_t i = 0; i < record.documents.size(); ++i) {
@@ -92,11 +106,106 @@ class AskTask : public WordedTask {
   Row row(const Record& record, const std::vector<Answer>& answers) const override {
     std::vector<RowAnswer> read;
     for (size_t i = 0; i < record.questions.size(); ++i)
-      read.push_back(i < answers.size() ? read_answer(record.questions[i], answers[i]) : no_answer());
+      read.push_back(i < answers.size() ? read_answer(record, record.questions[i], answers[i]) : no_answer());
     return answers_row(record, std::move(read));
   }
 
  private:
+  /// The example with the record's own text, which its prompt must not show; none: how many there are.
+  size_t own_example(const Record& record) const {
+    if (examples_.empty()) return 0;
+    return static_cast<size_t>(std::ranges::find(examples_, whole_document(record), &Example::document) -
+                               examples_.begin());
+  }
+
+  std::shared_ptr<const BinParts> bin_of(const Record& record) {
+    const size_t own = own_example(record);
+    if (own == examples_.size()) return bin_;
+    std::shared_ptr<const BinParts>& bin = bins_without_[own];
+    if (!bin) {
+      std::vector<Example> shown = examples_;
+      std::erase_if(shown, [&](const Example& each) { return each.document == examples_[own].document; });
+      bin = make_bin(shown);
+    }
+    return bin;
+  }
+
+  std::shared_ptr<const BinParts> make_bin(std::span<const Example> shown) const {
+    auto bin = std::make_shared<BinParts>();
+    bin->instruction = encode_instruction(tokenizer_, head_pieces(shown));
+    bin->closing = encode(blank_line_.first);
+    return bin;
+  }
+
+  /// Everything before a document: the instruction, and the examples as turns between it and the document.
+  TextPieces head_pieces(std::span<const Example> shown) const {
+    if (shown.empty()) return instruction_pieces(chat_, instruction_);
+    Dialog dialog;
+    std::string before = instruction_;
+    for (const Example& example : shown) {
+      const ShownQuestion shown_question = read_shown(example.gold);
+      Question question;
+      question.text = shown_question.text;
+      question.options = shown_question.options;
+      dialog.turns.push_back(before + document_text(example.document) + question_text(question));
+      dialog.turns.push_back(shown_question.answer.value_or("null"));
+      before = kNextPassage;
+    }
+    dialog.turns.emplace_back();
+    TextPieces pieces = dialog_pieces(chat_, dialog).before;
+    pieces.push_back({before, false});
+    return pieces;
+  }
+
+  void check_examples(int32_t positions) const {
+    if (chat_.answer_close.empty())
+      refuse(
+          "task.examples: the chat template {} supports only one turn, and each example is a turn; set "
+          "model.chat to a template with several turns, or leave out task.examples",
+          chat_.name);
+    const int64_t room = std::min(job_.method.prompt_tokens, positions);
+    const auto fits = [&](size_t count) {
+      return std::ssize(make_bin(std::span(examples_).first(count))->instruction) +
+                 job_.method.max_value_tokens + kShortestContext <=
+             room;
+    };
+    if (fits(examples_.size())) return;
+    size_t fitting = examples_.size();
+    while (fitting > 0 && !fits(fitting)) --fitting;
+    refuse(
+        "task.examples: the instruction with {} examples has {} tokens and leaves no room for a context in "
+        "{} "
+        "(method.prompt_tokens, or the positions of the model); {}",
+        examples_.size(), bin_->instruction.size(), room,
+        fitting == 0 ? "leave out task.examples"
+                     : fmt::format("set task.examples.per_category to at most {}", fitting));
+  }
+
+  void make_span_tokens() {
+    if (!span_tokens_) span_tokens_ = make_bare_span_tokens(context_, null_, chat_.turn.empty());
+  }
+
+  void add_copies(const Record& record, RecordParts& parts) const {
+    using Copies = std::shared_ptr<const AllowedAnswers>;
+    const auto text = std::make_shared<const std::string>(whole_document(record));
+    const auto copies_of = [tokens = span_tokens_, text](size_t begin, size_t end) -> Copies {
+      return std::make_shared<LateAnswers>(
+          [=] { return std::make_unique<SpanAnswers>(tokens, *text, begin, end); });
+    };
+    parts.copies = copies_of(0, text->size());
+    if (job_.input.too_long == TooLong::refuse) return;
+    const std::string shown = document_text(*text);
+    parts.part_copies = [this, shown, lead = shown.find(*text), size = text->size(), copies_of,
+                         whole = parts.copies, places = std::vector<size_t>()](
+                            std::span<const TokenId> document, size_t begin, size_t end) mutable {
+      if (places.empty()) places = token_places(*span_tokens_, shown, document);
+      // Parts whose place is not known share the copies of the whole document.
+      if (end >= places.size()) return whole;
+      const auto in_text = [&](size_t place) { return std::min(place - std::min(place, lead), size); };
+      return copies_of(in_text(places[begin]), in_text(places[end]));
+    };
+  }
+
   std::string document_text(const std::string& text) const {
     return (chains_               ? blank_line_.second + "Passage:\n"
             : wording_.plain_text ? " "
@@ -192,19 +301,25 @@ class AskTask : public WordedTask {
     }
   }
 
-  TextPieces question_pieces(const Question& question, bool in_words = false) const {
+  std::string question_text(const Question& question, bool in_words = false) const {
     std::string text = blank_line_.second + "Question: " + question.text + "\n";
     for (size_t i = 0; i < question.options.size(); ++i)
       text += option_letter(i) + ") " + question.options[i] + "\n";
     if (!question.options.empty())
       text += in_words ? "Answer with the text of the right option.\n"
                        : "Answer with the letter of the right option.\n";
+    return text;
+  }
+
+  TextPieces question_pieces(const Question& question, bool in_words = false) const {
+    const std::string text = question_text(question, in_words);
     if (chat_.turn.empty()) return {{text + "Answer:", false}};
     return {{text, false}, {chat_.turn, true}};
   }
 
   QuestionParts make_question(const Question& question) {
     check_options(question);
+    const AnswerKind kind = answer_kind(question, job_.task.answers);
     if (question.options.size() > letters_.size())
       refuse("a question has {} options, which are answered by letter: {}", question.options.size(),
              trouble_);
@@ -219,13 +334,45 @@ class AskTask : public WordedTask {
       parts.allowed = letters_[question.options.size() - 1];
       parts.max_tokens = std::max(parts.max_tokens, parts.list()->longest());
     }
+    if (kind == AnswerKind::span && !job_.task.free_spans) {
+      if (const std::string trouble = span_trouble(wording_, job_.method.name); !trouble.empty())
+        refuse("{}", trouble);
+      make_span_tokens();
+      parts.copied = true;
+      parts.search = make_search(job_);
+      parts.max_tokens = std::max(parts.max_tokens, static_cast<int32_t>(null_.size()));
+    }
     return parts;
   }
 
-  RowAnswer read_answer(const Question& question, const Answer& answer) const {
+  /// A text that was copied, without what ends it.
+  RowAnswer read_copy(const Record& record, const Answer& answer) const {
+    std::span<const TokenId> tokens = answer.tokens;
+    const bool cut = answer.ending == Ending::length;
+    if (!cut && !tokens.empty() && std::ranges::binary_search(span_tokens_->closers, tokens.back()))
+      tokens = tokens.first(tokens.size() - 1);
+    RowAnswer out = read_line(tokenizer_.decode(tokens), cut);
+    if (record.documents.empty()) {
+      bind_span(record, cut, out);
+    } else {
+      Record joined;
+      joined.document = whole_document(record);
+      bind_span(joined, cut, out);
+    }
+    note_search(answer, out);
+    return out;
+  }
+
+  bool copies(const Question& question) const {
+    return !job_.task.free_spans && answer_kind(question, job_.task.answers) == AnswerKind::span;
+  }
+
+  RowAnswer read_answer(const Record& record, const Question& question, const Answer& answer) const {
     RowAnswer out;
     const std::string text = tokenizer_.decode(answer.tokens);
-    if (!question.options.empty()) {
+    if (copies(question)) {
+      out = read_copy(record, answer);
+    } else if (!question.options.empty()) {
       const int32_t option = letters_[question.options.size() - 1]->find(answer.tokens);
       if (option < 0) fail("an answer outside its options was decoded");
       out.value = option_letter(static_cast<size_t>(option));
@@ -234,13 +381,17 @@ class AskTask : public WordedTask {
       out = read_line(text, answer.ending == Ending::length);
     }
     add_details(answer.logprob, text, out);
-    if (job_.output.confidence)
-      out.confidence = confidence_of(out, answer, question.options.empty() ? null_ : Tokens());
+    if (!job_.output.confidence) return out;
+    out.confidence = confidence_of(out, answer, question.options.empty() ? null_ : Tokens());
+    if (question.options.empty()) out.null_margin = answer.null_margin;
     return out;
   }
 
   const Wording wording_;
-  const bool chains_;   ///< the documents' chains are computed apart and read together
+  const bool chains_;  ///< the documents' chains are computed apart and read together
+  const std::vector<Example> examples_;
+  std::map<size_t, std::shared_ptr<const BinParts>> bins_without_;  ///< by the example that is left out
+  std::shared_ptr<const TokenSpelling> span_tokens_;                ///< where an answer is a span
   Between blank_line_;  ///< before a document's heading and before a question
   std::string instruction_;
   std::shared_ptr<const BinParts> bin_;

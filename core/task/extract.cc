@@ -314,6 +314,7 @@ class ExtractTask : public WordedTask {
     if (attribute.type == ValueType::pattern) question.allowed = forms_.find(*attribute.pattern);
     if (attribute.type == ValueType::span) {
       question.copied = true;
+      question.search = make_search(job_);
       question.max_tokens = std::max(question.max_tokens, static_cast<int32_t>(span_tokens_->null.size()));
     }
     return question;
@@ -362,6 +363,7 @@ class ExtractTask : public WordedTask {
     if (attribute.type == ValueType::span) bind_span(record, cut, out);
     check_digits(record, attribute, job_.method.numbers == Numbers::copied, out);
     if (job_.method.cut_values == CutValues::null || !has_sense_when_cut(attribute.type)) drop_cut_value(out);
+    note_search(answer, out);
     add_details(answer.logprob, text, out);
     if (job_.output.confidence) {
       out.confidence = confidence_of(out, answer, null_);

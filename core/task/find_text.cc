@@ -347,8 +347,19 @@ std::vector<std::optional<RowSpan>> spans_of(const Record& record, const RowValu
 }
 
 void add_spans(const Record& record, Row& row) {
+  const auto add = [&](RowAnswer& answer) {
+    // The letter of an option stands nowhere.
+    if (answer.option)
+      answer.spans = {std::nullopt};
+    else
+      answer.spans = spans_of(record, answer.value);
+  };
   if (auto* extracted = std::get_if<ExtractedValues>(&row.content))
-    for (AttributeValue& value : extracted->values) value.answer.spans = spans_of(record, value.answer.value);
+    for (AttributeValue& value : extracted->values) add(value.answer);
+  else if (auto* answers = std::get_if<std::vector<QuestionAnswer>>(&row.content))
+    for (QuestionAnswer& each : *answers) add(each.answer);
+  else
+    add(std::get<RowAnswer>(row.content));
 }
 
 }  // namespace sheaf

@@ -42,7 +42,7 @@ void check_digits(const Record& record, const Attribute& attribute, bool copied,
 /// Where the document holds each text of a value, or its number or date.
 std::vector<std::optional<RowSpan>> spans_of(const Record& record, const RowValue& value);
 
-/// Says of every value of a row where the document holds it.
+/// Says of every value or answer of a row where the document holds it.
 void add_spans(const Record& record, Row& row);
 
 }  // namespace sheaf

@@ -153,6 +153,18 @@ std::string UnknownNames::notice(const std::string& path) const {
                      counted(values_, "gold value"), fmt::join(first_, ", "), more_ ? ", …" : "");
 }
 
+json shown_json(const ShownQuestion& question) {
+  return json::array(
+      {question.lot, question.text, question.options, question.answer ? json(*question.answer) : json()});
+}
+
+ShownQuestion read_shown(const json& gold) {
+  ShownQuestion question{gold.at(0).get<uint64_t>(), gold.at(1).get<std::string>(),
+                         gold.at(2).get<std::vector<std::string>>()};
+  if (!gold.at(3).is_null()) question.answer = gold.at(3).get<std::string>();
+  return question;
+}
+
 const std::vector<Example>& Examples::of(std::string_view category) const {
   static const std::vector<Example> none;
   const auto found = by_category.find(category);

@@ -55,11 +55,23 @@ class UnknownNames {
   bool more_ = false;
 };
 
-/// A document and its right values, shown to the model as an earlier turn of the chat.
+/// A document and its right values, or a context and the right answer to a question, shown to the model as an
+/// earlier turn of the chat.
 struct Example {
   std::string document;
-  nlohmann::json gold;  ///< attribute to value, null, or a list of accepted values
+  nlohmann::json
+      gold;  ///< attribute to value, null, or a list of accepted values; of a question: ShownQuestion
 };
+
+/// A question of an example and its answer, as Example::gold holds it.
+struct ShownQuestion {
+  uint64_t lot = 0;  ///< of several questions about one context the one with the lowest is shown
+  std::string text;
+  std::vector<std::string> options = {};
+  std::optional<std::string> answer = {};  ///< nothing: null
+};
+nlohmann::json shown_json(const ShownQuestion& question);
+ShownQuestion read_shown(const nlohmann::json& gold);
 
 struct Examples {
   std::map<std::string, std::vector<Example>, std::less<>> by_category;

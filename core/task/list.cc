@@ -93,8 +93,10 @@ class ListTask : public WordedTask {
     return bin;
   }
 
-  static std::string question_text(size_t index, const Question& question) {
+  std::string question_text(size_t index, const Question& question) const {
     check_options(question);
+    if (answer_kind(question, job_.task.answers) == AnswerKind::span && !job_.task.free_spans)
+      refuse("{}", span_trouble(context_.wording, job_.method.name));
     std::string text = fmt::format("{}. {}\n", index + 1, question.text);
     for (size_t i = 0; i < question.options.size(); ++i)
       text += "   " + option_letter(i) + ") " + question.options[i] + "\n";

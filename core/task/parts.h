@@ -14,6 +14,7 @@ struct QuestionParts {
   std::shared_ptr<const AllowedAnswers> allowed;  ///< the only possible answers, if there are such
   std::shared_ptr<const Watch> watch = {};
   bool copied = false;  ///< only RecordParts::copies are allowed
+  std::shared_ptr<const AnswerSearch> search = {};
 
   const AnswerTrie* list() const { return allowed ? allowed->list() : nullptr; }
   /// The most tokens that its answer takes, or all its options together.

@@ -126,6 +126,15 @@ std::shared_ptr<const AnswerTrie> make_choices(const TaskContext& context,
   return std::make_shared<AnswerTrie>(std::move(answers), stop.value_or(-1), scored);
 }
 
+std::string span_trouble(const Wording& wording, std::string_view method) {
+  if (!wording.one_by_one && wording.answers != AnswerForm::list) return {};
+  return fmt::format(
+      "an answer that is a span of its context does not work with method.name {}, which {}; use ippd, "
+      "separate, prefix or standard",
+      method,
+      wording.one_by_one ? "reads documents one by one" : "decodes all answers of a record as one text");
+}
+
 bool is_chosen(const Attribute& attribute) {
   return attribute.type == ValueType::enumeration || attribute.type == ValueType::boolean;
 }

@@ -49,6 +49,9 @@ void check_tokenizer(const TaskContext& context);
 std::shared_ptr<const AnswerTrie> make_choices(const TaskContext& context,
                                                const std::vector<std::string>& texts, bool scored = false);
 
+/// Why an answer of a method cannot be a span of its context; empty: it can.
+std::string span_trouble(const Wording& wording, std::string_view method);
+
 /// Whether the value is one of the attribute's options.
 bool is_chosen(const Attribute& attribute);
 /// Makes the options of such an attribute the only answers, and null where `nullable`. `scored`: the

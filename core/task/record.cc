@@ -40,6 +40,18 @@ void check_options(const Question& question) {
            kMostOptions);
 }
 
+AnswerKind answer_kind(const Question& question, AnswerKind usual) {
+  const bool options = !question.options.empty();
+  const AnswerKind kind = question.kind.value_or(options ? AnswerKind::choice : usual);
+  if (kind == AnswerKind::choice && !options)
+    refuse(
+        "a question is to be answered by choice and has no options; give it some, or another kind of answer");
+  if (kind != AnswerKind::choice && options)
+    refuse("a question with options is to be answered by {}; leave out its options, or set its kind to {}",
+           kind == AnswerKind::span ? "a span" : "free text", word_of(AnswerKind::choice));
+  return kind;
+}
+
 std::string reason_kind(std::string_view reason) {
   if (reason.starts_with(kNotJson)) return std::string(kNotJson);
   std::string kind;

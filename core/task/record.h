@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <variant>
 
+#include "core/job/words.h"
 #include "core/segments/stack.h"
 #include "core/task/schema.h"
 #include "core/text/html_text.h"
@@ -26,8 +27,9 @@ struct RecordColumn {
 struct Question {
   nlohmann::json id;  ///< null where the corpus has none
   std::string text;
-  std::vector<std::string> options;  ///< multiple choice where not empty
-  std::vector<double> relevance;     ///< in (0, 1), of each of the record's `documents`
+  std::vector<std::string> options;     ///< multiple choice where not empty
+  std::vector<double> relevance;        ///< in (0, 1), of each of the record's `documents`
+  std::optional<AnswerKind> kind = {};  ///< what its answer may be, where the corpus says it
 };
 
 /// Options of a question that letters can tell apart.
@@ -39,6 +41,10 @@ std::string option_letter(size_t option);
 /// Refuses a question with more options than there are letters.
 void check_options(const Question& question);
 
+/// What the answer to the question may be; `usual`: of questions that do not say it. Refuses a choice without
+/// options, and options of another kind of answer.
+AnswerKind answer_kind(const Question& question, AnswerKind usual);
+
 /// One record of a corpus: a document to extract from, or a context with its questions.
 struct Record {
   Place place;
@@ -46,7 +52,7 @@ struct Record {
   std::string category;  ///< extract only
   std::string document;  ///< the document columns joined by newlines, or the context
   std::vector<RecordColumn>
-      columns;  ///< extract only: of the document, in its order; none: one without a name
+      columns;  ///< of the document or the context, in its order; none: one without a name
   std::vector<std::string> documents;        ///< ask only: several documents in place of one
   std::vector<Question> questions;           ///< ask only
   Dialog dialog;                             ///< chat only

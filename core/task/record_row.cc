@@ -122,6 +122,16 @@ std::shared_ptr<const Watch> make_watch(const Job& job, const Tokens& null) {
   return std::make_shared<Watch>(Watch{null, job.method.null_bias});
 }
 
+std::shared_ptr<const AnswerSearch> make_search(const Job& job) {
+  if (job.method.search == SpanSearch::greedy) return nullptr;
+  return std::make_shared<AnswerSearch>(AnswerSearch{job.method.length_norm, job.method.search_tokens});
+}
+
+void note_search(const Answer& answer, RowAnswer& read) {
+  if (answer.ending == Ending::searched && read.note.empty())
+    read.note = "the search ended at method.search_tokens; another text may be likelier";
+}
+
 double confidence_of(const RowAnswer& read, const Answer& answer, const Tokens& null) {
   const double top = std::max({answer.logprob, answer.null_logprob, answer.alternative});
   if (!std::isfinite(top)) return 0;
@@ -138,10 +148,11 @@ double confidence_of(const RowAnswer& read, const Answer& answer, const Tokens& 
 }
 
 bool is_row_key(std::string_view name) {
-  static constexpr std::array<std::string_view, 21> kKeys = {
-      "sources", "id",         "category",     "values",     "notes",           "logprobs",      "raw",
-      "spans",   "confidence", "null_margins", "answer",     "answers",         "option",        "note",
-      "finish",  "logprob",    "parts",        "cut_tokens", "document_tokens", "answer_tokens", "seconds"};
+  static constexpr std::array<std::string_view, 22> kKeys = {
+      "sources",     "id",         "category",     "values", "notes",      "logprobs",        "raw",
+      "spans",       "confidence", "null_margins", "answer", "answers",    "option",          "note",
+      "null_margin", "finish",     "logprob",      "parts",  "cut_tokens", "document_tokens", "answer_tokens",
+      "seconds"};
   return std::ranges::find(kKeys, name) != kKeys.end();
 }
 

@@ -27,6 +27,12 @@ Row merge_part_rows(std::vector<Row> rows, const std::vector<std::vector<double>
 /// begins; empty: the question has none.
 std::shared_ptr<const Watch> make_watch(const Job& job, const Tokens& null);
 
+/// How the job searches for the texts that answers copy; nothing where it takes them token by token.
+std::shared_ptr<const AnswerSearch> make_search(const Job& job);
+
+/// Notes that a likelier text may exist, where the search for it ended at its limit.
+void note_search(const Answer& answer, RowAnswer& read);
+
 /// How likely what was read from an answer is, against null and against the best alternative: in [0, 1].
 /// docs/confidence.md defines it. `null`: as above.
 double confidence_of(const RowAnswer& read, const Answer& answer, const Tokens& null);

@@ -38,7 +38,8 @@ struct RowAnswer {
   std::optional<double> logprob = {};      ///< where the job asks for it
   std::optional<std::string> raw = {};     ///< where the job asks for it: what the model wrote
   std::optional<double> confidence = {};   ///< where the job asks for it: in [0, 1]
-  std::optional<double> null_margin = {};  ///< extract, beside it: the null_bias that makes it null
+  std::optional<double> null_margin =
+      {};  ///< beside it, where null is an answer: the null_bias that makes it null
   std::optional<std::string> source = {};  ///< extract, where the job asks for it: the model that gave it
   /// Where the job asks for them: of each text of the value, nothing for one that its document does not hold.
   std::optional<std::vector<std::optional<RowSpan>>> spans = {};

@@ -147,6 +147,26 @@ std::shared_ptr<const TokenSpelling> make_span_tokens(const TaskContext& context
   return tokens;
 }
 
+std::shared_ptr<const TokenSpelling> make_bare_span_tokens(const TaskContext& context, Tokens null,
+                                                           bool spaced) {
+  auto tokens = std::make_shared<TokenSpelling>(context.tokenizer);
+  tokens->null = std::move(null);
+  tokens->spaced = spaced;
+  TokenTrie::Node line_break = tokens->trie.child(TokenTrie::root, '\n');
+  for (; line_break != TokenTrie::none; line_break = tokens->trie.child(line_break, '\n'))
+    for (const TokenId token : tokens->trie.tokens(line_break)) tokens->closers.push_back(token);
+  for (const TokenId token : context.tokenizer.end_tokens) tokens->closers.push_back(token);
+  std::ranges::sort(tokens->closers);
+  tokens->closers.erase(std::ranges::unique(tokens->closers).begin(), tokens->closers.end());
+  if (tokens->null.empty() || tokens->closers.empty() ||
+      encode_part(context.tokenizer, spaced ? " a" : "a").empty())
+    refuse(
+        "{} has no tokens for null, a letter or the end of an answer; use a model whose tokenizer covers "
+        "them",
+        tokenizer_name(context));
+  return tokens;
+}
+
 std::vector<size_t> token_places(const TokenSpelling& spelling, std::string_view text,
                                  std::span<const TokenId> tokens) {
   std::vector<size_t> places{0};
@@ -168,7 +188,7 @@ SpanAnswers::SpanAnswers(std::shared_ptr<const TokenSpelling> tokens, std::strin
   find_state({kStart});
   // The longest lists, which every answer needs: made here, outside of the decode loop.
   expanded(root);
-  expanded(find_state({kOpen}));
+  if (quoted()) expanded(find_state({kOpen}));
 }
 
 void SpanAnswers::write_text(std::string_view document, size_t begin, size_t end) {
@@ -183,7 +203,7 @@ void SpanAnswers::write_text(std::string_view document, size_t begin, size_t end
     if (word && !line_end && !space && may_begin_value(document, at)) starts_.push_back(text_.size());
     ends_.resize(text_.size() + 1);
     ends_[text_.size()] = word && after_text;
-    if (point == '"' || point == '\\') text_ += '\\';
+    if (quoted() && (point == '"' || point == '\\')) text_ += '\\';
     if (line_end)
       text_ += '\n';
     else
@@ -256,6 +276,7 @@ void SpanAnswers::add_ways(At place, Ways& ways) const {
     ways.emplace_back(tokens_->null[written],
                       written + 1 == tokens_->null.size() ? kDone : kNull - static_cast<At>(written) - 1);
   if (place <= kNull) return;
+  if (!quoted()) return add_bare_ways(place, ways);
   TokenTrie::Node node = TokenTrie::root;
   if (place == kStart) {
     node = tokens_->trie.child(node, ' ');
@@ -272,12 +293,28 @@ void SpanAnswers::add_ways(At place, Ways& ways) const {
   for (const size_t start : starts_) follow_from(node, start, ways);
 }
 
+/// Those of a text without quotes that has not begun.
+void SpanAnswers::add_bare_ways(At place, Ways& ways) const {
+  TokenTrie::Node node = TokenTrie::root;
+  if (place == kStart && tokens_->spaced) {
+    node = tokens_->trie.child(node, ' ');
+    if (node == TokenTrie::none) return;
+    Ways after_space;
+    add_bare_ways(kSpace, after_space);
+    if (!after_space.empty())
+      for (const TokenId token : tokens_->trie.tokens(node)) ways.emplace_back(token, kSpace);
+  }
+  for (const size_t start : starts_) follow_from(node, start, ways);
+}
+
 /// The tokens that go on with `text_` from byte `at`; `node` is where those before it in the token led.
 void SpanAnswers::follow(TokenTrie::Node node, size_t at, Ways& ways) const {
   while (true) {
     if (node != TokenTrie::root && leads_on_[at])
       for (const TokenId token : tokens_->trie.tokens(node)) ways.emplace_back(token, static_cast<At>(at));
-    if (ends_[at]) add_closers(tokens_->trie.child(node, '"'), ways);
+    if (ends_[at] && quoted()) add_closers(tokens_->trie.child(node, '"'), ways);
+    if (ends_[at] && !quoted() && node == TokenTrie::root)
+      for (const TokenId token : tokens_->closers) ways.emplace_back(token, kDone);
     if (at == text_.size() || text_[at] == '\n') return;
     const char c = text_[at++];
     if (const auto other = other_case(c))

@@ -16,7 +16,9 @@ struct TokenSpelling {
       : trie(tokenizer), bytes(tokenizer), null(encode_part(tokenizer, " null")) {}
   TokenTrie trie;
   TokenBytes bytes;
-  Tokens null;  ///< the answer null
+  Tokens null;          ///< the answer null
+  Tokens closers = {};  ///< ascending; tokens that end a copied text without quotes; none: it is in quotes
+  bool spaced = true;   ///< a space stands before a copied text without quotes
 };
 
 /// JSON literals whose text matches a pattern: in quotes, or bare as numbers are, and null where that is
@@ -70,6 +72,10 @@ class PatternForms {
 
 /// Refuses a tokenizer that cannot write a text in quotes or null.
 std::shared_ptr<const TokenSpelling> make_span_tokens(const TaskContext& context);
+/// For texts without quotes, which a line break or the end of the text ends. `null`: as it is written there,
+/// after a space or not. Refuses a tokenizer that cannot write one or null.
+std::shared_ptr<const TokenSpelling> make_bare_span_tokens(const TaskContext& context, Tokens null,
+                                                           bool spaced);
 
 /// Where each of a document's tokens begins in its text, and where the last one ends, in bytes. Fewer where
 /// the tokenizer changed what it read: behind that no place is known.
@@ -81,6 +87,7 @@ std::vector<size_t> token_places(const TokenSpelling& spelling, std::string_view
 /// have the other case, as models like to write them: bind_span() gives them the document's. Control
 /// characters end a line. Tokens may cut the text anywhere. An answer is complete with the quote that closes
 /// it; a comma, brace or line break may be in that token too.
+/// Without quotes (TokenSpelling::closers) it is complete with a closer, and null with its own last token.
 class SpanAnswers : public AllowedAnswers {
  public:
   /// Only what stands in bytes [begin, end) of `document`, which is valid UTF-8, is copied.
@@ -111,6 +118,8 @@ class SpanAnswers : public AllowedAnswers {
   void add_ways(At place, Ways& ways) const;
   void follow(TokenTrie::Node node, size_t at, Ways& ways) const;
   void follow_from(TokenTrie::Node node, size_t start, Ways& ways) const;
+  bool quoted() const { return tokens_->closers.empty(); }
+  void add_bare_ways(At place, Ways& ways) const;
   void add_closers(TokenTrie::Node node, Ways& ways) const;
 
   std::shared_ptr<const TokenSpelling> tokens_;

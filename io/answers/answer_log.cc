@@ -109,7 +109,7 @@ std::optional<Answer> take_answer(std::string_view& bytes) {
   const auto head = static_cast<uint8_t>(bytes.front());
   bytes.remove_prefix(1);
   Answer answer;
-  if ((head & ~kWatched) > static_cast<uint8_t>(Ending::length)) return std::nullopt;
+  if ((head & ~kWatched) > static_cast<uint8_t>(Ending::searched)) return std::nullopt;
   answer.ending = static_cast<Ending>(head & ~kWatched);
   const auto count = take_number(bytes);
   if (!count || *count > bytes.size()) return std::nullopt;

@@ -31,6 +31,12 @@ using Type = TableColumn::Type;
 constexpr int64_t kRowsPerGroup = 1 << 16;
 constexpr int64_t kBytesPerGroup = 64 << 20;  // raw text may make rows large
 
+std::shared_ptr<arrow::DataType> span_list() {
+  return arrow::list(
+      arrow::struct_({arrow::field("column", arrow::utf8()), arrow::field("start", arrow::int64()),
+                      arrow::field("end", arrow::int64())}));
+}
+
 std::shared_ptr<arrow::DataType> arrow_type(Type type) {
   switch (type) {
     case Type::text:
@@ -49,16 +55,17 @@ std::shared_ptr<arrow::DataType> arrow_type(Type type) {
       return arrow::map(arrow::utf8(), arrow::utf8());
     case Type::number_map:
       return arrow::map(arrow::utf8(), arrow::float64());
+    case Type::spans:
+      return span_list();
     case Type::span_map:
-      return arrow::map(arrow::utf8(), arrow::list(arrow::struct_({arrow::field("column", arrow::utf8()),
-                                                                   arrow::field("start", arrow::int64()),
-                                                                   arrow::field("end", arrow::int64())})));
+      return arrow::map(arrow::utf8(), span_list());
     case Type::answers:
-      return arrow::list(
-          arrow::struct_({arrow::field("id", arrow::utf8()), arrow::field("answer", arrow::utf8()),
-                          arrow::field("option", arrow::utf8()), arrow::field("note", arrow::utf8()),
-                          arrow::field("logprob", arrow::float64()), arrow::field("raw", arrow::utf8()),
-                          arrow::field("confidence", arrow::float64())}));
+      return arrow::list(arrow::struct_(
+          {arrow::field("id", arrow::utf8()), arrow::field("answer", arrow::utf8()),
+           arrow::field("option", arrow::utf8()), arrow::field("note", arrow::utf8()),
+           arrow::field("logprob", arrow::float64()), arrow::field("raw", arrow::utf8()),
+           arrow::field("confidence", arrow::float64()), arrow::field("null_margin", arrow::float64()),
+           arrow::field("spans", span_list())}));
     case Type::questions:
       return arrow::list(arrow::struct_(
           {arrow::field("id", arrow::utf8()), arrow::field("question", arrow::utf8()),

@@ -17,6 +17,7 @@ struct TableColumn {
     texts,
     text_map,
     number_map,
+    spans,
     span_map,
     answers,
     questions,

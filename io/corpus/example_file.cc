@@ -239,6 +239,11 @@ std::string missing_examples(const std::string& path, const Schema& schema, cons
 Examples read_examples(const Job& job, const Schema& schema, int32_t positions,
                        std::vector<std::string>& notices) {
   if (job.task.examples.path.empty()) return {};
+  if (job.task.kind == TaskKind::ask) {
+    Examples examples = read_question_examples(job, notices);
+    examples.positions = positions;
+    return examples;
+  }
   ExampleReader reader(job, schema);
   Examples examples = reader.read();
   examples.positions = positions;

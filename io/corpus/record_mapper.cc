@@ -30,6 +30,15 @@ std::vector<std::string> options_of(const json& value, std::string_view what) {
   return options;
 }
 
+/// Nothing where the cell says nothing.
+std::optional<AnswerKind> kind_of_answer(const json& value, std::string_view what) {
+  if (value.is_null()) return std::nullopt;
+  const std::string word = text_of(value, what);
+  const auto kind = read_word<AnswerKind>(word);
+  if (!kind) reject("{} is \"{}\", which is none of free, span and choice", what, shorten_text(word, 60));
+  return kind;
+}
+
 Question question_of(const json& value) {
   Question question;
   if (value.is_object()) {
@@ -38,6 +47,8 @@ Question question_of(const json& value) {
     question.text = text_of(*text, "a question");
     if (id != value.end() && !id->is_null()) question.id = id_of(*id, "the id of a question");
     if (options != value.end()) question.options = options_of(*options, "\"options\" of a question");
+    if (const auto kind = value.find("answer_kind"); kind != value.end())
+      question.kind = kind_of_answer(*kind, "\"answer_kind\" of a question");
   } else {
     question.text = text_of(value, "a question");
   }
@@ -147,6 +158,7 @@ RecordMapper::RecordMapper(const Job& job, const Schema* schema, std::shared_ptr
   add(input_.questions, "input.questions", true, !input_.needs_questions);
   add(input_.question, "input.question", false, !input_.needs_questions);
   add(input_.options, "input.options", true, !input_.needs_questions);
+  add(input_.answer_kind, "input.answer_kind", false, !input_.needs_questions);
   for (const std::string& column : input_.keep) {
     add(column, "input.keep");
     columns_.back().kept = true;
@@ -259,6 +271,7 @@ void RecordMapper::map_context(const json& cells, Record& record) const {
   if (!own.empty() && own != found->text)
     reject("context {} has a different text in record {} of {}", name, found->place.row, found->place.file);
   record.document = std::move(found->text);
+  record.columns.push_back({input_.context, 0});
 }
 
 void RecordMapper::map_questions(const json& cells, Record& record) const {
@@ -275,6 +288,8 @@ void RecordMapper::map_questions(const json& cells, Record& record) const {
     if (blank(question.text)) reject("the question is empty");
     if (const auto options = cells.find(input_.options); !input_.options.empty() && options != cells.end())
       question.options = options_of(*options, fmt::format("column \"{}\"", input_.options));
+    if (const auto kind = cells.find(input_.answer_kind); !input_.answer_kind.empty() && kind != cells.end())
+      question.kind = kind_of_answer(*kind, fmt::format("column \"{}\"", input_.answer_kind));
     record.questions.push_back(std::move(question));
     return;
   }

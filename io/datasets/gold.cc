@@ -96,6 +96,10 @@ void check_value(const std::string& attribute, json& value) {
 GoldAnswer answer_of(const ordered_json& question) {
   GoldAnswer gold;
   gold.id = id_field(question, "id");
+  if (!question.contains("answer") && !question.contains("answers") && has_list(question, "wrong")) {
+    gold.extra = {{"wrong", question["wrong"]}};
+    return gold;
+  }
   const bool one = question.contains("answer") && !question.contains("answers");
   const ordered_json& answers = one ? question["answer"] : list_field(question, "answers");
   const auto add = [&](const ordered_json& text) {
@@ -124,7 +128,8 @@ GoldAnswer answer_of(const ordered_json& question) {
 std::string missing_key(const ordered_json& row, const std::string& id) {
   if (!row.is_object()) return {};
   const bool gold = row.contains("gold");
-  if (!gold && !row.contains("answers") && !row.contains("answer")) return "no \"gold\" or \"answers\"";
+  if (!gold && !row.contains("answers") && !row.contains("answer") && !row.contains("wrong"))
+    return "no \"gold\" or \"answers\"";
   if (gold && !id.empty()) return row.contains(id) ? "" : fmt::format("no \"{}\"", id);
   return row.contains("id") || (gold && row.contains("sku")) ? "" : "no \"id\"";
 }

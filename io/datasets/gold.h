@@ -16,6 +16,7 @@ struct GoldAnswer {
   /// extract: {"category", "gold": {attribute: [values] or a text}}; a value "n/a" says that the text does
   /// not hold it.
   ///   "wrong", {attribute: [values]}: values known to be wrong where the right one is not known.
+  /// questions of which only wrong answers are known: {"wrong": [answers]}.
   nlohmann::json extra;
   std::string option = {};  ///< multiple choice: the text of the right option, where the dataset has it
   std::string place = {};   ///< where it stands, for messages

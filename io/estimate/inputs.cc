@@ -40,6 +40,7 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
   if (!job_.task.schema.empty()) schema_ = read_schema(job_);
   turns_ = read_examples(job_, schema_, model_.config.context, notes_);
   free_spans(schema_);
+  job_.task.free_spans = true;
   if (!job_.engine.kv_store.path.empty())
     notes_.push_back(fmt::format(
         "every token is counted as computed: an estimate does not look into the store of keys and values "

@@ -173,6 +173,7 @@ bool EstimateInputs::read_changed(const EstimateAsked& asked) {
     refuse(
         "--reuse needs the tokenizer of the job's model; name the model's files (model.path), not a shape");
   Job job = job_;
+  job.task.free_spans = false;
   if (examples_) add_examples(job);
   // Keys are those of a run: with spans that are copied, and of the kind of device that the answers are from.
   const Schema schema = job.task.schema.empty() ? Schema() : read_schema(job.task.schema);

@@ -99,16 +99,36 @@ CalibrationErrors all_errors(const CalibrateResult& result) {
   return {mean(result.values.before, result.nulls->before), mean(result.values.after, result.nulls->after)};
 }
 
-std::string sweep_text(const CalibrateResult& result) {
+/// The values of a metric that say how good answers are.
+std::vector<size_t> swept_values(const Metric& metric, const BiasScores& scores) {
+  std::vector<size_t> shown;
+  for (size_t i = 0; i < metric.values.size(); ++i)
+    if (!metric.values[i].is_count && !std::isnan(scores.values[i])) shown.push_back(i);
+  return shown;
+}
+
+std::string sweep_text(const CalibrateSettings& settings, const CalibrateResult& result) {
   const BiasScores& best = best_bias(result.sweep);
-  TextTable table{{{"null_bias", "precision", " recall", "     F1", ""}}, {true, true, true, true}};
+  const Metric& metric = find_metric(settings.metric);
+  const bool attributes = metric.name == "attributes";
+  const std::vector<size_t> shown =
+      attributes ? std::vector<size_t>{0, 1, 2} : swept_values(metric, result.sweep.front());
+  TextTable table{{{"null_bias"}}, {true}};
+  for (const size_t value : shown) table.rows[0].push_back(fmt::format("{:>7}", metric.values[value].name));
+  if (attributes) table.rows[0] = {"null_bias", "precision", " recall", "     F1"};
+  if (!attributes) table.rows[0].emplace_back("null %");
+  table.rows[0].emplace_back("");
+  table.right.assign(table.rows[0].size() - 1, true);
   for (const BiasScores& one : result.sweep) {
     const double steps = (one.bias - result.ran_with) / kShownStep;
     if (&one != &best && steps != std::floor(steps)) continue;
     TextTable::Row& row = table.rows.emplace_back();
-    for (const double value : {one.bias, one.precision, one.recall, one.f1})
-      row.push_back(fmt::format("{:.2f}", value));
-    row.emplace_back(&one == &best ? "best F1" : "");
+    row.push_back(fmt::format("{:.2f}", one.bias));
+    for (const size_t value : shown) row.push_back(fmt::format("{:.2f}", one.values[value]));
+    if (!attributes) row.push_back(fmt::format("{:.1f}", 100 * one.nulls));
+    row.emplace_back(&one != &best ? ""
+                     : attributes  ? "best F1"
+                                   : fmt::format("best {}", metric.values[bias_value(metric)].name));
   }
   std::string text = "\n" + table.text();
   if (result.fixed > 0)
@@ -195,8 +215,10 @@ CalibrateResult calibrate_confidence(const CalibrateSettings& settings) {
     result.trusted_values = promise_precision(judged.values, settings.precision, settings.risk);
     result.trusted_nulls = promise_precision(judged.nulls, settings.precision, settings.risk);
   }
-  if (metric.name == "attributes") {
-    result.sweep = sweep_null_bias(joined.items, result.ran_with);
+  const bool margins =
+      std::ranges::any_of(joined.items, [](const MetricItem& item) { return item.null_margin.has_value(); });
+  if (metric.name == "attributes" || margins) {
+    result.sweep = sweep_null_bias(metric, joined.items, result.ran_with);
     result.fixed = values_without_margin(joined.items);
   }
   return result;
@@ -207,7 +229,7 @@ std::string calibrate_text(const CalibrateSettings& settings, const CalibrateRes
   std::string text = part_line("values", result.scales.values, result.values);
   text += result.nulls ? part_line("nulls", result.scales.nulls, *result.nulls)
                        : fmt::format("nulls    keep their confidence: {}\n", result.why_no_nulls);
-  if (!result.sweep.empty()) text += sweep_text(result);
+  if (!result.sweep.empty()) text += sweep_text(settings, result);
   text += fmt::format("\nwrote {}\n", file);
   std::string job;
   if (const CalibrationErrors all = all_errors(result); all.after < all.before)

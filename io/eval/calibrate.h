@@ -28,7 +28,7 @@ struct CalibrateResult {
   std::optional<CalibrationErrors> nulls;  ///< nothing: they could not be judged, and keep their confidence
   std::string why_no_nulls;
   double ran_with = 0;            ///< method.null_bias of the run
-  std::vector<BiasScores> sweep;  ///< attributes only
+  std::vector<BiasScores> sweep;  ///< where null is an answer; empty: no value knows its margin
   int64_t judged_nulls = 0;       ///< by the gold answers, few ones included
   int64_t fixed = 0;              ///< values that do not know their margin, and stay values in the sweep
   /// Where a precision is asked for; nothing: the sample cannot promise it.

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/methods/method.h"
+#include "core/task/prompt_text.h"
 #include "core/text/spelling.h"
 #include "io/base/file_layer.h"
 #include "io/base/foreign_files.h"
@@ -204,6 +205,18 @@ void read_speculate(YamlMap& map, Job::Method& method, bool files) {
         map.where("speculate"));
 }
 
+void check_search(const YamlMap& map, const Job::Method& method) {
+  if (method.search != SpanSearch::likeliest) return;
+  if (method.temperature > 0)
+    refuse("{}: method.search likeliest works only with method.temperature 0; leave one of the two out",
+           map.where("search"));
+  if (method.values == ValueSight::positional)
+    refuse(
+        "{}: method.search likeliest does not work with method.values positional: values that see each other "
+        "are decoded token by token; set method.values: independent",
+        map.where("search"));
+}
+
 /// Returns whether the method is known and fits the task, so that other sections can be compared with it.
 bool read_method(YamlMap map, Job& job, bool files, MistakeList& found) {
   Job::Method& method = job.method;
@@ -220,6 +233,7 @@ bool read_method(YamlMap map, Job& job, bool files, MistakeList& found) {
   found.attempt([&] { read_cut_values(map, kind, method.cut_values); });
   if (!found.attempt([&] { check_method_fits(map, method, kind); })) return false;
   check_scopes("method", map, job, found);
+  found.attempt([&] { check_search(map, method); });
   found.attempt([&] {
     if (method.null_bias != 0) check_own_answers(map, "null_bias", method, kind);
   });
@@ -337,6 +351,10 @@ void check_task_fits(const YamlMap& task, const Job& job, MistakeList& found) {
   if (!job.task.trust.run.empty())
     if (const std::string trouble = trust_trouble(job.method); !trouble.empty())
       found.add(fmt::format("{}: {}", task.where("trust"), trouble));
+  if (job.task.answers == AnswerKind::span)
+    if (const std::string trouble = span_trouble(find_method(job.method.name).wording, job.method.name);
+        !trouble.empty())
+      found.add(fmt::format("{}: task.answers: {}", task.where("answers"), trouble));
   if (const std::string trouble = list_trouble(job); !trouble.empty())
     found.add(fmt::format("{}: {}", task.where("list_attributes"), trouble));
 }
@@ -352,6 +370,28 @@ void check_one_by_one(const Job& job) {
   if (job.input.too_long != TooLong::refuse)
     refuse("{}: input.too_long: documents of method {} cannot be {}; leave it out", job.file, job.method.name,
            job.input.too_long == TooLong::split ? "split" : "truncated");
+}
+
+/// Where an answer stands can be said of one text that the corpus holds.
+void check_places(const Job& job) {
+  if (!job.output.spans || job.task.kind != TaskKind::ask) return;
+  if (!job.input.documents.empty())
+    refuse("{}: output.spans does not work with input.documents, a list of several texts; leave it out",
+           job.file);
+  if (!job.input.context_id.empty() && job.input.html == Html::text)
+    refuse(
+        "{}: output.spans does not work with input.context_id and input.html text together; leave one of the "
+        "three out",
+        job.file);
+}
+
+/// Examples have one context each.
+void check_example_contexts(const Job& job) {
+  if (job.task.kind == TaskKind::ask && !job.task.examples.path.empty() && !job.input.documents.empty())
+    refuse(
+        "{}: task.examples does not work with input.documents, only with input.context; leave one of the two "
+        "out",
+        job.file);
 }
 
 /// Puts messages about a file in the order of its lines; others, such as those of options, follow.
@@ -412,6 +452,8 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
   read("input", [&](YamlMap& input) { read_input(input, job, files, found); });
   read("model", [&](YamlMap& model) { read_model(model, job, files, found); });
   if (found.empty()) found.attempt([&] { check_one_by_one(job); });
+  if (found.empty()) found.attempt([&] { check_places(job); });
+  if (found.empty()) found.attempt([&] { check_example_contexts(job); });
   sort_by_line(path, found.all());
   found.finish();
   if (files) add_examples(job);

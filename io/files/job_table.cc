@@ -79,6 +79,8 @@ const Scope kPced{"method.name pced",
                   [](const Job& job) { return find_method(job.method.name).wording.fused; }};
 const Scope kMapReduce{"method.name map-reduce",
                        [](const Job& job) { return find_method(job.method.name).wording.findings; }};
+const Scope kLikeliest{"method.search likeliest",
+                       [](const Job& job) { return job.method.search == SpanSearch::likeliest; }};
 const Scope kConfidence{"output.confidence true", [](const Job& job) { return job.output.confidence; }};
 const Scope kTrust{"task.trust", [](const Job& job) { return !job.task.trust.run.empty(); }};
 const Scope kPublished{"an output.path that is a URI",
@@ -210,6 +212,10 @@ void add_input_keys(Keys& keys) {
   input.add<&In::options>("options", kColumn, rows,
                           "A list of the answers that input.question allows; null: free text",
                           {kAsk, kQuestion});
+  input.add<&In::answer_kind>(
+      "answer_kind", kColumn, rows,
+      "What the answer to input.question may be: free, span or choice; null: as task.answers says",
+      {kAsk, kQuestion});
   input.add<&In::keep>("keep", kColumns, rows, "Columns to copy into every row, unchanged",
                        {kNotChat, kTable});
 }
@@ -229,12 +235,18 @@ void add_task_keys(Keys& keys) {
       "list_attributes", kAny, rows,
       "Whether the instruction lists the attributes; otherwise each stands where it is asked for",
       {kExtract});
-  task.add<&Task::examples, &Examples::path>("examples.path", kPath, file,
-                                             "Records with right values to show to the model", {kExtract});
-  task.add<&Task::examples, &Examples::per_category>("examples.per_category", whole(0, 1000), rows,
-                                                     "The most examples of a category", {kExtract});
+  task.add<&Task::answers>(
+      "answers", kAny, rows,
+      "What the answer to a question without options may be, where the corpus does not say it: "
+      "any text, or a span, a text that the context holds; choice: every question has options",
+      {kAsk});
+  task.add<&Task::examples, &Examples::path>(
+      "examples.path", kPath, file, "Records with right values or answers to show to the model", {kNotChat});
+  task.add<&Task::examples, &Examples::per_category>(
+      "examples.per_category", whole(0, 1000), rows,
+      "The most examples of a category; for questions, the most of all", {kNotChat});
   task.add<&Task::examples, &Examples::seed>("examples.seed", kAny, rows,
-                                             "The seed for choosing the examples", {kExtract});
+                                             "The seed for choosing the examples", {kNotChat});
   task.add<&Task::examples, &Examples::unmentioned_absent>(
       "examples.unmentioned_absent", kAny, rows,
       "An attribute that gold does not name is null in the example's answer; otherwise it is left out",
@@ -288,7 +300,19 @@ void add_method_keys(Keys& keys) {
                                    "The most tokens of one value or answer (K_max)");
   method.add<&M::null_bias>(
       "null_bias", real(-100, 100), answers,
-      "Added to the log-probability of null; positive: more nulls, fewer invented values", {kExtract});
+      "Added to the log-probability of null; positive: more nulls, fewer invented values", {kNotChat});
+  method.add<&M::search>(
+      "search", kAny, answers,
+      "How a span is chosen: token by token, or the likeliest as a whole, which computes more tokens",
+      {kNotChat});
+  method.add<&M::length_norm>(
+      "length_norm", real(0, 1), answers,
+      "Divides the log-probability of a span by this power of its number of tokens; 0: not at all",
+      {kNotChat, kLikeliest});
+  method.add<&M::search_tokens>(
+      "search_tokens", whole(1, 1'000'000), answers,
+      "The most tokens that the search for one span computes before it takes the best it has",
+      {kNotChat, kLikeliest});
   method.add<&M::contrast>("contrast", with_word(real(0, 100), "dynamic", -1), answers,
                            "How strongly scores are pushed away from what the model says without documents",
                            {kPced});
@@ -384,7 +408,8 @@ void add_output_keys(Keys& keys) {
   output.add<&O::calibration>("calibration", kPath, file,
                               "The file that `sheaf calibrate` wrote, which scales the confidence",
                               {kConfidence});
-  output.add<&O::spans>("spans", kAny, rows, "Adds where each value stands in its document", {kExtract});
+  output.add<&O::spans>("spans", kAny, rows, "Adds where each value or answer stands in its document",
+                        {kNotChat});
   output.add<&O::sources>("sources", kAny, rows, "Adds which model gave each value", {kTrust});
   output.add<&O::tokens>("tokens", kAny, rows, "Adds how many tokens document and answers have", {kOwnRows});
   output.add<&O::timing>("timing", kAny, rows,

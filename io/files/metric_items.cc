@@ -118,8 +118,35 @@ MetricItem question_item(const GoldAnswer& gold, const std::string& id, const js
       item.prediction->push_back(valid_utf8(option.get_ref<const std::string&>()));
     if (const json confidence = row->value("confidence", json()); confidence.is_number())
       item.confidence = confidence.get<double>();
+    if (const json margin = row->value("null_margin", json()); margin.is_number())
+      item.null_margin = margin.get<double>();
   }
   return item;
+}
+
+/// A question of which only wrong answers are known.
+bool is_wrong_only(const GoldAnswer& gold) {
+  return gold.extra.is_object() && gold.extra.contains("wrong") && !gold.extra.contains("gold");
+}
+
+/// Its answer is wrong if it is one of them; otherwise nothing is known of it.
+void add_wrong_answer(const GoldAnswer& gold, const std::string& id, const json* row, Answers& answers,
+                      const JoinOptions& options, MetricItems& joined) {
+  MetricItem item = question_item(gold, id, row, answers);
+  const json& wrong = gold.extra.at("wrong");
+  const bool again = item.prediction && std::any_of(wrong.begin(), wrong.end(), [&](const json& value) {
+                       const std::vector<std::string> texts = answers.texts(value);
+                       return texts.empty()
+                                  ? item.prediction->empty()
+                                  : !item.prediction->empty() && item.prediction->front() == texts.front();
+                     });
+  if (!again || !options.marked_wrong) {
+    joined.unjudged.push_back(id);
+    return;
+  }
+  // A character of private use, which no answer shares a word with.
+  item.references = {{"\uE000"}};
+  joined.items.push_back(std::move(item));
 }
 
 /// The number that the run gave an attribute of a document.
@@ -391,6 +418,8 @@ MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
       if (predictions.documents && is_document(*answer)) {
         if (row != nullptr) names.add(answer->extra, *row);
         add_attributes(answer->extra, numbered, row, answers, options, joined);
+      } else if (is_wrong_only(*answer)) {
+        add_wrong_answer(*answer, numbered.shown(), row, answers, options, joined);
       } else {
         joined.items.push_back(question_item(*answer, numbered.shown(), row, answers));
       }

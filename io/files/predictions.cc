@@ -218,7 +218,8 @@ class PredictionReader {
   }
 
   static bool is_kept(const std::string& key) {
-    return key == "answer" || key == "option" || key == "yesno" || key == "followup" || key == "confidence";
+    return key == "answer" || key == "option" || key == "yesno" || key == "followup" || key == "confidence" ||
+           key == "null_margin";
   }
 
   /// Returns the key under which the row is kept.

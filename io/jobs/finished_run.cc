@@ -47,13 +47,33 @@ const ordered_json& member(const ordered_json& from, const std::string& key, con
 }
 
 /// The parts of the run's job that decide how its corpus is read.
-Job job_of(const Manifest& manifest, const std::string& run) {
+Job job_of(const Manifest& manifest, const std::string& run, bool or_asks) {
   const ordered_json& saved = member(manifest.fingerprint, "job", run);
   const ordered_json& input = member(saved, "input", run);
   Job job;
   job.file = run + "/manifest.json";
   try {
     const auto kind = member(member(saved, "task", run), "kind", run).get<std::string>();
+    if (or_asks && kind == word_of(TaskKind::ask)) {
+      job.task.kind = TaskKind::ask;
+      const auto text = [&](const char* key) { return input.value(key, std::string()); };
+      job.input.path = manifest.sources.input;
+      job.input.format = text("format");
+      job.input.dataset.split = text("split");
+      job.input.dataset.turns = input.value("turns", job.input.dataset.turns);
+      for (const auto& [key, column] :
+           {std::pair("id", &job.input.id), std::pair("context", &job.input.context),
+            std::pair("context_id", &job.input.context_id), std::pair("documents", &job.input.documents),
+            std::pair("questions", &job.input.questions), std::pair("question", &job.input.question),
+            std::pair("options", &job.input.options)})
+        *column = text(key);
+      if (!job.input.documents.empty())
+        refuse(
+            "{}: the questions of this run are about lists of documents (input.documents); a page shows one "
+            "context for each question",
+            run);
+      return job;
+    }
     if (kind != word_of(TaskKind::extract))
       refuse(
           "{}: this is the run of a job of task.kind {}; only runs of extract jobs have values to show; read "
@@ -169,12 +189,14 @@ void check_attribute(const char* option, const std::string& name, const Schema& 
            suggest_spelling(name, known));
 }
 
-FinishedRun::FinishedRun(const RunPlaces& places, bool unfinished)
+FinishedRun::FinishedRun(const RunPlaces& places, bool unfinished, bool or_asks)
     : run_(places.run),
       manifest_(open_run(places.run, unfinished)),
-      job_(job_of(manifest_, places.run)),
-      schema_path_(find_schema(places, manifest_)),
-      schema_(read_schema(schema_path_)) {
+      job_(job_of(manifest_, places.run, or_asks)) {
+  if (!asks()) {
+    schema_path_ = find_schema(places, manifest_);
+    schema_ = read_schema(schema_path_);
+  }
   find_corpus(places, manifest_, job_);
   const ordered_json& input = manifest_.fingerprint.at("job").at("input");
   reads_html_ = input.value("html", ordered_json()) == word_of(Html::text);
@@ -187,7 +209,7 @@ std::vector<Record> FinishedRun::records(const std::set<int64_t>& rows,
                                          const std::function<const std::string*(int64_t row)>& id_of) const {
   std::vector<Record> found;
   const RejectedRecords rejected(run_, manifest_, files_);
-  const auto corpus = open_corpus(job_, &schema_);
+  const auto corpus = open_corpus(job_, asks() ? nullptr : &schema_);
   corpus->skip_to(manifest_.first);
   int64_t row = 0;
   for (auto next = rows.begin(); next != rows.end();) {

@@ -36,12 +36,13 @@ RunTypes types_of_run(const std::string& run, const std::function<void(const std
 void check_attribute(const char* option, const std::string& name, const Schema& schema,
                      const std::string& category = "");
 
-/// A finished run of an extract job, with the corpus and the schema that it was run on.
+/// A finished run of an extract job, or of an ask job where that is asked for, with the corpus and the schema
+/// that it was run on.
 class FinishedRun {
  public:
-  /// Refuses a run that is not finished or not of an extract job, and a corpus or schema that is not the
+  /// Refuses a run that is not finished or not of such a job, and a corpus or schema that is not the
   /// run's. With `unfinished`, a run that is not finished counts as far as it came.
-  explicit FinishedRun(const RunPlaces& places, bool unfinished = false);
+  explicit FinishedRun(const RunPlaces& places, bool unfinished = false, bool or_asks = false);
 
   bool is_finished() const { return !manifest_.files.back().name.ends_with(".part"); }
 
@@ -49,7 +50,10 @@ class FinishedRun {
   const Schema& schema() const { return schema_; }
   const std::vector<std::string>& files() const { return files_; }  ///< of the corpus
   bool reads_html() const { return reads_html_; }  ///< input.html: text; the records have the tags
-  const std::string& schema_path() const { return schema_path_; }
+  const std::string& schema_path() const { return schema_path_; }  ///< empty: of an ask job
+  bool asks() const { return job_.task.kind == TaskKind::ask; }
+  /// Of an ask job: whether each record is one question.
+  bool one_question() const { return !job_.input.question.empty(); }
 
   /// The records of some rows, in their order; the corpus is read again for them. `id_of` says which id a row
   /// has, where that is known: refuses a corpus that has another there.
@@ -103,8 +107,9 @@ struct ReviewPage {
   std::vector<std::string> repeated = {};  ///< ids of rows left out, which an earlier row has
 };
 
-/// Makes the page on which a person checks values of a run. The corpus is read again for the documents.
-/// Refuses a run that is not finished or not of an extract job, and a corpus or schema that is not the run's.
+/// Makes the page on which a person checks values or answers of a run. The corpus is read again for the
+/// documents. Refuses a run that is not finished or not of an extract or ask job, and a corpus or schema that
+/// is not the run's.
 ReviewPage make_review(const ReviewSettings& settings);
 
 }  // namespace sheaf

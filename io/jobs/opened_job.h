@@ -45,7 +45,10 @@ class OpenedJob {
   DraftOptions draft_options(const Backend& draft, size_t engine) const;
   PlanLimits limits(std::vector<Engine*> engines) const;
   /// For a command that decodes no answers; to be called before task().
-  void free_answers() { free_spans(schema_); }
+  void free_answers() {
+    free_spans(schema_);
+    job_.task.free_spans = true;
+  }
 
   double open_seconds() const { return open_seconds_; }
 

@@ -115,9 +115,10 @@ std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool a
   const Job& job = opened.job();
   std::optional<PlannedReuse> known;
   const Schema schema = opened.schema();
+  const Job asked = job;  // with its spans, which the opened job's has no longer
   if (earlier && earlier->asked()) {
     answers_together(job.method);
-    known.emplace(*earlier, make_task(opened.tokenizer(), opened.chat(), job, schema, &opened.examples()),
+    known.emplace(*earlier, make_task(opened.tokenizer(), opened.chat(), asked, schema, &opened.examples()),
                   job, answer_settings(job, opened.on_gpu()));
   }
   if (is_table(job.output.format)) row_columns(job, schema, false);  // refuses what a run would

@@ -27,7 +27,12 @@ std::string base64_sum(std::string_view text) {
 class ReviewJob {
  public:
   explicit ReviewJob(const ReviewSettings& settings)
-      : settings_(settings), run_(settings), sample_(static_cast<size_t>(settings.count), settings.seed) {
+      : settings_(settings),
+        run_(settings, false, true),
+        sample_(static_cast<size_t>(settings.count), settings.seed) {
+    if (run_.asks() && !settings.attributes.empty())
+      refuse("--attributes: {} is the run of an ask job, which has no attributes; leave the option out",
+             settings.run);
     for (const std::string& name : settings.attributes) check_attribute("--attributes", name, run_.schema());
   }
 
@@ -46,7 +51,7 @@ class ReviewJob {
     review_.key = sha256(run_.manifest().fingerprint.dump());
     page.html = review_html(review_, base64_sum(kReviewScript), base64_sum(kReviewStyle));
     page.read = run_.files();
-    page.read.push_back(run_.schema_path());
+    if (!run_.asks()) page.read.push_back(run_.schema_path());
     return page;
   }
 
@@ -66,6 +71,7 @@ class ReviewJob {
         repeated_.push_back(ids_.back());
         return;
       }
+      if (run_.asks()) return add_answers(number, row);
       auto& extracted = std::get<ExtractedValues>(row.content);
       for (auto& [name, answer] : extracted.values) {
         if (!is_asked(name)) continue;
@@ -75,6 +81,35 @@ class ReviewJob {
       }
     });
     if (sample_.strata() == 0) refuse("{}: the run has no values to check", settings_.run);
+  }
+
+  void add_answers(int64_t number, Row& row) {
+    const auto add = [&](const std::string& id, RowAnswer& answer, size_t question) {
+      ++values_;
+      sample_.add(id, {number, "", "", std::move(answer), question});
+    };
+    if (auto* list = std::get_if<std::vector<QuestionAnswer>>(&row.content))
+      for (size_t i = 0; i < list->size(); ++i) add(id_text((*list)[i].id), (*list)[i].answer, i);
+    else
+      add(ids_.back(), std::get<RowAnswer>(row.content), 0);
+  }
+
+  ReviewItem answer_item(size_t place, ReviewValue value) const {
+    const Record& record = review_.records[place];
+    if (value.question >= record.questions.size())
+      refuse(
+          "{}: the corpus has fewer questions for record {} than its row has answers; run the job again with "
+          "--restart",
+          settings_.run, shown(id_text(record.id)));
+    const Question& question = record.questions[value.question];
+    ReviewItem item{place,
+                    {question.text, ""},
+                    std::move(value.answer),
+                    run_.one_question() ? record.id : question.id,
+                    question.options};
+    for (size_t i = 0; i < question.options.size(); ++i) item.attribute.options.push_back(option_letter(i));
+    if (!question.options.empty()) item.attribute.type = ValueType::enumeration;
+    return item;
   }
 
   void fill(std::vector<ReviewValue> values) {
@@ -88,6 +123,10 @@ class ReviewJob {
     auto record = records.begin();
     for (const auto& [row, place] : wanted) review_.records[place] = std::move(*record++);
     for (ReviewValue& value : values) {
+      if (run_.asks()) {
+        review_.items.push_back(answer_item(wanted.at(value.row), std::move(value)));
+        continue;
+      }
       const Category* const category = run_.schema().find(value.category);
       const auto attribute = category
                                  ? std::ranges::find(category->attributes, value.attribute, &Attribute::name)

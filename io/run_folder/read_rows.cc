@@ -24,8 +24,25 @@ json whole_number(const json& cell) {
                                                                    : cell;
 }
 
+/// A table has a null for what was not said and a list of spans for every answer, a line neither.
+void tidy_answer(ordered_json& answer) {
+  if (const auto spans = answer.find("spans"); spans != answer.end() && spans->is_array())
+    *spans = spans->empty() ? ordered_json() : ordered_json(spans->front());
+  for (auto key = answer.begin(); key != answer.end();)
+    key = key->is_null() && key.key() != "answer" && key.key() != "spans" && key.key() != "id"
+              ? answer.erase(key)
+              : std::next(key);
+}
+
 /// The line that JSON lines would have in place of a row of a table.
 std::string line_of(json cells, const Schema& schema) {
+  if (schema.categories.empty()) {
+    ordered_json line = cells;
+    if (line.contains("answers") && line["answers"].is_array())
+      for (ordered_json& answer : line["answers"]) tidy_answer(answer);
+    tidy_answer(line);
+    return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  }
   const json category = cells.value("category", json());
   const Category* const known =
       category.is_string() ? schema.find(category.get_ref<const std::string&>()) : nullptr;
@@ -74,7 +91,7 @@ class RowsReader {
  private:
   void take(const std::string& line, const std::string& place) {
     std::optional<Row> row = read_row(line);
-    if (!row || !std::holds_alternative<ExtractedValues>(row->content))
+    if (!row || std::holds_alternative<ExtractedValues>(row->content) == schema_.categories.empty())
       refuse("{}: sheaf did not write this row; {}", place, kRestart);
     take_(std::move(*row));
   }

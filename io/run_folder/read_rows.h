@@ -13,9 +13,9 @@
 
 namespace sheaf {
 
-/// Hands over the rows of a finished run of an extract job in input order, from JSON lines or Parquet.
-/// Refuses a file that is missing, was changed or holds what sheaf did not write. `schema`: of the run; a
-/// table has every category's attributes in every row.
+/// Hands over the rows of a finished run of an extract or ask job in input order, from JSON lines or Parquet.
+/// Refuses a file that is missing, was changed or holds what sheaf did not write. `schema`: of the run, whose
+/// table has every category's attributes in every row; without categories: an ask job.
 void read_rows(const std::string& folder, const Manifest& manifest, const Schema& schema,
                const std::function<void(Row&&)>& take);
 

@@ -39,6 +39,8 @@ void add_answer(const RowAnswer& answer, ordered_json& out) {
   if (answer.logprob) out["logprob"] = *answer.logprob;
   if (answer.raw) out["raw"] = *answer.raw;
   if (answer.confidence) out["confidence"] = *answer.confidence;
+  if (answer.null_margin) out["null_margin"] = *answer.null_margin;
+  if (answer.spans) out["spans"] = spans_json(answer);
 }
 
 void add_values(const Row& row, const ExtractedValues& extracted, ordered_json& out) {
@@ -115,6 +117,8 @@ RowAnswer read_answer(const ordered_json& from) {
   answer.logprob = read_member<double>(from, "logprob");
   answer.raw = read_member<std::string>(from, "raw");
   answer.confidence = read_member<double>(from, "confidence");
+  answer.null_margin = read_member<double>(from, "null_margin");
+  answer.spans = read_spans(from, "spans", answer.value);
   return answer;
 }
 

@@ -211,6 +211,8 @@ void append_answers(arrow::ArrayBuilder& cell, const std::vector<QuestionAnswer>
     append_optional(*entry.field_builder(4), answer.logprob, append_finite);
     append_optional(*entry.field_builder(5), answer.raw, append_valid);
     append_optional(*entry.field_builder(6), answer.confidence, append_finite);
+    append_optional(*entry.field_builder(7), answer.null_margin, append_finite);
+    append_optional(*entry.field_builder(8), answer.spans, append_spans);
   }
 }
 
@@ -318,6 +320,10 @@ class TableRows : public RowsWriter {
         return append_optional(cell, answer.raw, append_valid);
       case RowField::confidence:
         return append_optional(cell, answer.confidence, append_finite);
+      case RowField::null_margin:
+        return append_optional(cell, answer.null_margin, append_finite);
+      case RowField::places:
+        return append_optional(cell, answer.spans, append_spans);
       default:
         return append_null(cell);
     }
@@ -384,6 +390,9 @@ std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool in
     if (logprobs) columns.push_back({Field::logprob, {"logprob", Type::number}});
     if (raw) columns.push_back({Field::raw, {"raw", Type::text}});
     if (job.output.confidence) columns.push_back({Field::confidence, {"confidence", Type::number}});
+    if (job.output.confidence && !chat)
+      columns.push_back({Field::null_margin, {"null_margin", Type::number}});
+    if (job.output.spans) columns.push_back({Field::places, {"spans", Type::spans}});
   }
   columns.insert(columns.end(), facts.begin(), facts.end());
   add_kept(job.input, columns);

@@ -28,9 +28,11 @@ enum class RowField : uint8_t {
   option,
   note,
   finish,
-  logprob,     ///< of the one answer that the row has
-  raw,         ///< text of the one answer that the row has
-  confidence,  ///< of the one answer that the row has
+  logprob,      ///< of the one answer that the row has
+  raw,          ///< text of the one answer that the row has
+  confidence,   ///< of the one answer that the row has
+  null_margin,  ///< of the one answer that the row has
+  places,       ///< spans of the one answer that the row has
   parts,
   cut_tokens,
   document_tokens,

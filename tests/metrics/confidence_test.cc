@@ -120,21 +120,22 @@ MetricItem value(const char* given, const char* gold, double margin) {
 TEST(NullBias, ASweepTurnsTheLeastSureValuesIntoNulls) {
   const std::vector<MetricItem> items{value("a", "a", 3), value("b", "", 0.6), value("c", "x", 1.2),
                                       value("", "y", -2), value("", "", -1)};
-  const std::vector<BiasScores> sweep = sweep_null_bias(items, 0);
+  const std::vector<BiasScores> sweep = sweep_null_bias(find_metric("attributes"), items, 0);
   ASSERT_EQ(sweep.size(), 14u) << "0 to 3.25, where all are null";
-  EXPECT_DOUBLE_EQ(sweep[0].precision, 33.33);
-  EXPECT_DOUBLE_EQ(sweep[2].precision, 33.33) << "0.5 is below every margin";
-  EXPECT_DOUBLE_EQ(sweep[3].precision, 50) << "0.75: the invented b is null";
-  EXPECT_DOUBLE_EQ(sweep[5].precision, 100);
-  EXPECT_DOUBLE_EQ(sweep[5].recall, 33.33);
-  EXPECT_DOUBLE_EQ(sweep.back().recall, 0);
+  EXPECT_DOUBLE_EQ(sweep[0].values[0], 33.33);
+  EXPECT_DOUBLE_EQ(sweep[2].values[0], 33.33) << "0.5 is below every margin";
+  EXPECT_DOUBLE_EQ(sweep[3].values[0], 50) << "0.75: the invented b is null";
+  EXPECT_DOUBLE_EQ(sweep[5].values[0], 100);
+  EXPECT_DOUBLE_EQ(sweep[5].values[1], 33.33);
+  EXPECT_DOUBLE_EQ(sweep.back().values[1], 0);
   EXPECT_DOUBLE_EQ(best_bias(sweep).bias, 1.25) << "the smallest of those with the best F1";
-  EXPECT_EQ(sweep_null_bias(items, 10).size(), 1u);
+  EXPECT_EQ(sweep_null_bias(find_metric("attributes"), items, 10).size(), 1u);
   EXPECT_EQ(values_without_margin(items), 0);
   MetricItem fixed = items[0];
   fixed.null_margin.reset();
   EXPECT_EQ(values_without_margin(std::vector{fixed, items[3]}), 1);
-  EXPECT_DOUBLE_EQ(sweep_null_bias(std::vector{fixed, items[1]}, 0).back().recall, 100);
+  EXPECT_DOUBLE_EQ(
+      sweep_null_bias(find_metric("attributes"), std::vector{fixed, items[1]}, 0).back().values[1], 100);
 }
 
 constexpr const char* kGoldValues =

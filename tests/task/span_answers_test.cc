@@ -62,6 +62,33 @@ TEST_F(SpanAnswersTest, AllowsWholeWordsOfOneLine) {
     EXPECT_FALSE(takes(document, value)) << value;
 }
 
+TEST(BareSpans, EndAtALineBreakAndHaveNoQuotes) {
+  const MadeUpTokenizer tokenizer = bytes_and({" null", "null", " Oak", "\n\n"});
+  const Job job;
+  const std::string document = "Oak \"XL\" 7\\8\nGreen null tea";
+  const auto takes = [&](bool spaced, const std::string& text) {
+    const auto tokens = make_bare_span_tokens({tokenizer, chat_template("plain"), job},
+                                              {*tokenizer.find(spaced ? " null" : "null")}, spaced);
+    return accepts({tokens, document, 0, document.size()}, as_bytes(tokenizer, text));
+  };
+  for (const char* text : {"Oak", "oak", "\"XL\"", "Oak \"XL\" 7\\8", "Green null", "tea", "XL"}) {
+    EXPECT_TRUE(takes(true, std::string(" ") + text + "\n")) << text;
+    EXPECT_TRUE(takes(false, std::string(text) + "\n")) << text;
+    EXPECT_FALSE(takes(true, std::string(text) + "\n")) << "without a space: " << text;
+    EXPECT_FALSE(takes(false, std::string(" ") + text + "\n")) << "with a space: " << text;
+    EXPECT_FALSE(takes(false, text)) << "without an end: " << text;
+  }
+  for (const char* text : {"Oa", "8\nGreen", "Birch", "", "\\\"XL\\\""})
+    EXPECT_FALSE(takes(false, std::string(text) + "\n")) << text;
+  const auto tokens =
+      make_bare_span_tokens({tokenizer, chat_template("plain"), job}, {*tokenizer.find("null")}, false);
+  const SpanAnswers answers(tokens, document, 0, document.size());
+  EXPECT_TRUE(accepts(answers, {*tokenizer.find("null")})) << "null needs no end";
+  Tokens two = as_bytes(tokenizer, "tea");
+  two.push_back(*tokenizer.find("\n\n"));
+  EXPECT_TRUE(accepts(answers, two));
+}
+
 TEST_F(SpanAnswersTest, BeginsWithPunctuationOnlyWhereItBelongsToWhatFollows) {
   const std::string document = "(large) #3, sea salt: -20 12-oz | € 5 ¡sí! .5 mm\u2019s \u201cOak\u201d";
   for (const char* value :
