@@ -1,6 +1,6 @@
 #include "core/base/error.h"
 #include "core/task/gold.h"
-#include "core/task/prompt_text.h"
+#include "core/task/own_prompt.h"
 #include "core/task/record_row.h"
 #include "core/text/utf8.h"
 
@@ -27,16 +27,18 @@ class AskTask : public WordedTask {
       : WordedTask({context.tokenizer, context.wording.plain_text ? chat_template("plain") : context.chat,
                     context.job}),
         wording_(context.wording),
-        chains_(wording_.one_by_one && !wording_.findings) {
-    const std::string text = instruction(chains_ ? kChainInstruction : kInstruction);
-    blank_line_ = share_out(tokenizer_, "A text.", "\n\n", "Question: ");
-    // The amateur of chains reads no document, so its heading is the document's.
-    instruction_ = text + (chains_ ? blank_line_.first : wording_.plain_text ? "\n\nDocument:" : kPassage);
+        chains_(wording_.one_by_one && !wording_.findings),
+        own_(tokenizer_, job_.task.prompt,
+             {.apart = chains_, .asks = true, .answer_has_space = chat_.turn.empty()}) {
+    blank_line_ = own_.between();
+    instruction_ = head(own_.has_instruction() ? own_.instruction([](auto) { return std::string(); })
+                                               : instruction(chains_ ? kChainInstruction : kInstruction));
     auto bin = std::make_shared<BinParts>();
-    bin->instruction = encode_instruction(tokenizer_, instruction_pieces(chat_, instruction_));
-    bin->closing = encode(blank_line_.first);
+    bin->instruction = encode_instruction(tokenizer_, head_pieces(instruction_));
+    own_.check_head(bin->instruction);
+    bin->closing = encode(own_.has_document() ? own_.document_end() : blank_line_.first);
     bin_ = std::move(bin);
-    null_ = encode(chat_.turn.empty() ? " null" : "null");
+    null_ = encode(answer_text("null"));
     watch_ = make_watch(job_, null_);
     chosen_watch_ = make_watch(job_, {});
     make_letters();
@@ -49,9 +51,9 @@ class AskTask : public WordedTask {
     Question probe;
     probe.text = "What?";
     return seam_notices(tokenizer_, chat_,
-                        {instruction_pieces(chat_, instruction_),
-                         {{document_text("A text."), false}},
-                         question_pieces(probe)});
+                        {head_pieces(instruction_),
+                         {{document_text({}, "A text."), false}},
+                         question_pieces({}, probe)});
   }
 
   std::string bin_name(const Record&) const override { return "questions"; }
@@ -59,14 +61,15 @@ class AskTask : public WordedTask {
   RecordParts parts(const Record& record) override {
     RecordParts parts;
     parts.bin = bin_;
-    for (const Question& question : record.questions) parts.own_questions.push_back(make_question(question));
+    for (const Question& question : record.questions)
+      parts.own_questions.push_back(make_question(record, question));
     if (!wording_.one_by_one) {
-      parts.document = encode(document_text(whole_document(record)));
+      parts.document = encode(document_text(record, whole_document(record)));
       return parts;
     }
     for (size_t i = 0; i < record.documents.size(); ++i) {
       DocumentParts& chain = parts.documents.emplace_back();
-      chain.tokens = encode(document_text(record.documents[i]));
+      chain.tokens = encode(document_text(record, record.documents[i]));
       for (const Question& question : record.questions)
         chain.relevance.push_back(static_cast<float>(question.relevance[i]));
     }
@@ -97,7 +100,24 @@ class AskTask : public WordedTask {
   }
 
  private:
-  std::string document_text(const std::string& text) const {
+  /// The instruction with what stands between it and the document's part.
+  std::string head(const std::string& text) const {
+    // The amateur of chains reads no document, so its heading is the document's.
+    const std::string heading = chains_ ? blank_line_.first : wording_.plain_text ? "\n\nDocument:" : kPassage;
+    return own_.has_document() || own_.has_instruction() ? own_.head(text, heading) : text + heading;
+  }
+
+  TextPieces head_pieces(const std::string& text) const {
+    return instruction_pieces(chat_, text, own_.system());
+  }
+
+  /// An answer as it stands after a question.
+  std::string answer_text(const std::string& text) const {
+    return (own_.answer_has_space() ? " " : "") + text;
+  }
+
+  std::string document_text(const Record& record, const std::string& text) const {
+    if (own_.has_document()) return own_.document(record, text);
     return (chains_               ? blank_line_.second + "Passage:\n"
             : wording_.plain_text ? " "
                                   : "") +
@@ -107,14 +127,14 @@ class AskTask : public WordedTask {
   FindingParts make_findings() const {
     FindingParts findings;
     findings.instruction = bin_->instruction;
-    const size_t around = encode(document_text("")).size();
+    const size_t around = encode(document_text({}, "")).size();
     // A finding takes its tokens and the blank line before the next finding. Some tokenizers encode "\n\n"
     // alone as one token and between two texts as two.
     const size_t between = std::max<size_t>(encode("\n\n").size(), 2);
     const auto each = static_cast<size_t>(job_.method.finding_tokens) + between;
     findings.most_tokens = [=](size_t count) { return around + count * each; };
     findings.document = [this, most = findings.most_tokens](std::span<const Tokens> found) {
-      Tokens tokens = encode(document_text(join_findings(found)));
+      Tokens tokens = encode(document_text({}, join_findings(found)));
       // What a model wrote can take more tokens when it is read again.
       if (const size_t longest = most(found.size()); tokens.size() > longest) {
         tokens.resize(longest - std::min(longest, bin_->closing.size()));
@@ -146,7 +166,7 @@ class AskTask : public WordedTask {
     FindingParts findings = *findings_;
     for (const Question& question : record.questions) {
       // The letter of an option would tell the last prompt nothing.
-      const TextPieces pieces = question_pieces(question, !question.options.empty());
+      const TextPieces pieces = question_pieces(record, question, !question.options.empty());
       findings.asked.push_back({encode(pieces), job_.method.finding_tokens, Stop::line, nullptr});
     }
     return std::make_shared<FindingParts>(std::move(findings));
@@ -155,7 +175,9 @@ class AskTask : public WordedTask {
   std::shared_ptr<const FindingParts> make_summaries() const {
     FindingParts findings = *findings_;
     findings.instruction = encode_instruction(
-        tokenizer_, instruction_pieces(chat_, std::string(kSummaryInstruction) + kPassage));
+        tokenizer_, head_pieces(own_.has_document()
+                                    ? own_.head(std::string(kSummaryInstruction) + "\n\n", "")
+                                    : std::string(kSummaryInstruction) + kPassage));
     TextPieces asked{{blank_line_.second, false}, {chat_.turn, true}};
     if (chat_.turn.empty()) asked = {{blank_line_.second + "Summary:", false}};
     // A text without turns has no other end.
@@ -166,15 +188,15 @@ class AskTask : public WordedTask {
 
   /// The answer with what ends it.
   std::optional<Tokens> answer_tokens(const Question& question, const std::string& text) const {
-    const std::string blank = chat_.turn.empty() ? " " : "";
     if (question.options.empty()) {
+      const bool line_ends_it = chat_.turn.empty() && job_.task.prompt.answer_end == AnswerEnd::line;
       Tokens tokens = encode_part(
-          tokenizer_, {{blank + text, false}, {chat_.turn.empty() ? "\n" : chat_.answer_close, true}});
-      if (!chat_.turn.empty() && tokenizer_.eos) tokens.push_back(*tokenizer_.eos);
+          tokenizer_, {{answer_text(text), false}, {line_ends_it ? "\n" : chat_.answer_close, true}});
+      if (!line_ends_it && tokenizer_.eos) tokens.push_back(*tokenizer_.eos);
       return tokens;
     }
     for (size_t i = 0; i < question.options.size(); ++i)
-      if (text == option_letter(i)) return encode(blank + text);
+      if (text == option_letter(i)) return encode(answer_text(text));
     return std::nullopt;
   }
 
@@ -183,7 +205,7 @@ class AskTask : public WordedTask {
     std::vector<std::string> answers;
     try {
       while (letters_.size() < kMostOptions) {
-        answers.push_back((chat_.turn.empty() ? " " : "") + option_letter(letters_.size()));
+        answers.push_back(answer_text(option_letter(letters_.size())));
         letters_.push_back(make_choices(context_, answers));
       }
     } catch (const Error& error) {
@@ -192,7 +214,20 @@ class AskTask : public WordedTask {
     }
   }
 
-  TextPieces question_pieces(const Question& question, bool in_words = false) const {
+  std::string own_question(const Record& record, const Question& question) const {
+    if (!question.options.empty() && !own_.question_has("options"))
+      refuse("the question has options, but task.prompt.question has no {{options}}");
+    return own_.question([&](std::string_view field) {
+      if (field == "question") return question.text;
+      return field == "options" ? options_text(question.options) : field_of(record, field);
+    });
+  }
+
+  TextPieces question_pieces(const Record& record, const Question& question, bool in_words = false) const {
+    if (own_.has_question()) {
+      const std::string own = own_question(record, question);
+      return chat_.turn.empty() ? TextPieces{{own, false}} : TextPieces{{own, false}, {chat_.turn, true}};
+    }
     std::string text = blank_line_.second + "Question: " + question.text + "\n";
     for (size_t i = 0; i < question.options.size(); ++i)
       text += option_letter(i) + ") " + question.options[i] + "\n";
@@ -203,17 +238,18 @@ class AskTask : public WordedTask {
     return {{text, false}, {chat_.turn, true}};
   }
 
-  QuestionParts make_question(const Question& question) {
+  QuestionParts make_question(const Record& record, const Question& question) {
     check_options(question);
     if (question.options.size() > letters_.size())
       refuse("a question has {} options, which are answered by letter: {}", question.options.size(),
              trouble_);
     QuestionParts parts;
-    parts.tokens = encode(question_pieces(question));
+    parts.tokens = encode(question_pieces(record, question));
     if (parts.tokens.empty())
       refuse("{} has no tokens for the question; use a model whose tokenizer covers its text",
              tokenizer_name(context_));
     parts.max_tokens = job_.method.max_value_tokens;
+    if (job_.task.prompt.answer_end == AnswerEnd::end_of_text) parts.stop = Stop::text;
     parts.watch = question.options.empty() ? watch_ : chosen_watch_;
     if (!question.options.empty()) {
       parts.allowed = letters_[question.options.size() - 1];
@@ -231,7 +267,8 @@ class AskTask : public WordedTask {
       out.value = option_letter(static_cast<size_t>(option));
       out.option = question.options[option];
     } else {
-      out = read_line(text, answer.ending == Ending::length);
+      const bool line = job_.task.prompt.answer_end == AnswerEnd::line;
+      out = (line ? read_line : read_lines)(text, answer.ending == Ending::length);
     }
     add_details(answer.logprob, text, out);
     if (job_.output.confidence)
@@ -241,6 +278,7 @@ class AskTask : public WordedTask {
 
   const Wording wording_;
   const bool chains_;   ///< the documents' chains are computed apart and read together
+  const OwnPrompt own_;
   Between blank_line_;  ///< before a document's heading and before a question
   std::string instruction_;
   std::shared_ptr<const BinParts> bin_;

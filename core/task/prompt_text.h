@@ -18,7 +18,9 @@ Tokens begin_text(const Tokenizer& tokenizer);
 
 /// The start of every prompt: beginning of text where the model wants one, the system turn, and the user's
 /// turn up to and including `text`.
-TextPieces instruction_pieces(const ChatTemplate& chat, const std::string& text);
+/// `system`: in place of the template's own; empty: no system turn.
+TextPieces instruction_pieces(const ChatTemplate& chat, const std::string& text,
+                              const std::optional<std::string>& system = {});
 Tokens encode_instruction(const Tokenizer& tokenizer, const TextPieces& pieces);
 
 /// The first of the parts whose last token is not where the tokenizer cuts their joined text; none where the

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/methods/method.h"
+#include "core/task/samples.h"
 #include "core/text/spelling.h"
 #include "io/base/file_layer.h"
 #include "io/base/foreign_files.h"
@@ -108,6 +109,7 @@ void read_task(YamlMap& map, Job& job, MistakeList& found) {
   read_keys("task", map, job, found);
   found.attempt([&] { read_examples(map, job, found); });
   found.attempt([&] { read_trust(map, job, found); });
+  read_prompt(map, job, found);
   found.attempt([&] { map.finish(); });
   if (found.size() == before) {
     check_scopes("task", map, job, found);
@@ -223,6 +225,10 @@ bool read_method(YamlMap map, Job& job, bool files, MistakeList& found) {
   found.attempt([&] {
     if (method.null_bias != 0) check_own_answers(map, "null_bias", method, kind);
   });
+  found.attempt([&] {
+    if (const std::string trouble = samples_trouble(job); !trouble.empty())
+      refuse("{}: {}", map.where("samples"), trouble);
+  });
   return found.size() == before;
 }
 
@@ -268,7 +274,7 @@ void check_confidence(YamlMap& map, Job& job, bool files) {
   if (job.task.kind == TaskKind::chat)
     refuse("{}: output.confidence works only with task.kind extract and ask; for chat use output.logprobs",
            map.where("confidence"));
-  check_own_answers(map, "confidence", job.method, job.task.kind);
+  if (!votes(job)) check_own_answers(map, "confidence", job.method, job.task.kind);
   if (!files || output.calibration.empty()) return;
   check_exists(map, "calibration", output.calibration);
   read_confidence_file(output.calibration);  // so that a mistake in it is found before the model is opened
@@ -298,6 +304,7 @@ void read_output(YamlMap map, Job& job, bool files, bool method_fits, MistakeLis
       refuse("{}: output.format openai-batch works only with task.kind chat; use jsonl, parquet or arrow",
              map.where("format"));
   });
+  if (votes(job)) output.confidence = true;  // the share of the votes
   check_scopes("output", map, job, found);
   if (method_fits) found.attempt([&] { check_confidence(map, job, files); });
 }
@@ -339,6 +346,9 @@ void check_task_fits(const YamlMap& task, const Job& job, MistakeList& found) {
       found.add(fmt::format("{}: {}", task.where("trust"), trouble));
   if (const std::string trouble = list_trouble(job); !trouble.empty())
     found.add(fmt::format("{}: {}", task.where("list_attributes"), trouble));
+  if (task.has("prompt"))
+    if (const std::string trouble = prompt_trouble(job); !trouble.empty())
+      found.add(fmt::format("{}: {}", task.where("prompt"), trouble));
 }
 
 /// Documents of methods that ask about them one by one.
@@ -352,6 +362,13 @@ void check_one_by_one(const Job& job) {
   if (job.input.too_long != TooLong::refuse)
     refuse("{}: input.too_long: documents of method {} cannot be {}; leave it out", job.file, job.method.name,
            job.input.too_long == TooLong::split ? "split" : "truncated");
+}
+
+/// Samples of a document that is asked part by part are not told apart.
+void check_samples(const Job& job) {
+  if (job.method.samples > 1 && job.input.too_long == TooLong::split)
+    refuse("{}: method.samples does not work with input.too_long split; use truncate or refuse",
+           job.input.places.at("input.too_long"));
 }
 
 /// Puts messages about a file in the order of its lines; others, such as those of options, follow.
@@ -412,6 +429,8 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
   read("input", [&](YamlMap& input) { read_input(input, job, files, found); });
   read("model", [&](YamlMap& model) { read_model(model, job, files, found); });
   if (found.empty()) found.attempt([&] { check_one_by_one(job); });
+  if (found.empty()) found.attempt([&] { check_prompt(job); });
+  if (found.empty()) found.attempt([&] { check_samples(job); });
   sort_by_line(path, found.all());
   found.finish();
   if (files) add_examples(job);

@@ -142,8 +142,11 @@ void read_input(YamlMap map, Job& job, bool files, MistakeList& found) {
 void add_examples(Job& job) {
   const Job::Input::Dataset& dataset = job.input.dataset;
   if (dataset.shots == 0) return;
-  if (job.task.instruction.empty())
-    refuse("{}: input.shots needs task.instruction; the examples are put after it", job.file);
+  Job::Task::Prompt& prompt = job.task.prompt;
+  if (job.task.instruction.empty() && !prompt.instruction)
+    refuse(
+        "{}: input.shots needs task.instruction or task.prompt.instruction; the examples are put after it",
+        job.file);
   DatasetOptions options = dataset;
   options.split = "train";
   const std::string path = dataset.shots_from.empty() ? job.input.path : dataset.shots_from;
@@ -156,8 +159,17 @@ void add_examples(Job& job) {
   const auto reader = find_dataset_format(job.input.format) ? open_dataset(job.input.format, path, options)
                                                             : open_own_corpus(path);
   const bool plain = find_method(job.method.name).wording.plain_text;
-  job.task.instruction +=
-      "\n\n" + few_shot_examples(*reader, dataset.shots, plain ? "Document: " : "Passage:\n");
+  const std::string built_in = fmt::format(
+      "{}{{document}}\n\nQuestion: {{question}}\n{{options}}\nAnswer: {{answer}}",
+      plain ? "Document: " : "Passage:\n");
+  for (std::string& example :
+       few_shot_examples(*reader, dataset.shots, PromptTemplate(prompt.example.value_or(built_in)))) {
+    while (prompt.example && example.ends_with('\n')) example.pop_back();
+    if (prompt.instruction)
+      prompt.shots += example + "\n\n";
+    else
+      job.task.instruction += "\n\n" + example;
+  }
 }
 
 }  // namespace sheaf

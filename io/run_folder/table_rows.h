@@ -31,6 +31,7 @@ enum class RowField : uint8_t {
   logprob,     ///< of the one answer that the row has
   raw,         ///< text of the one answer that the row has
   confidence,  ///< of the one answer that the row has
+  samples,     ///< each as JSON
   parts,
   cut_tokens,
   document_tokens,
