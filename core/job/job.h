@@ -183,9 +183,9 @@ struct Job {
     bool sources = false;             ///< extract: rows say which model gave each value
     bool confidence = false;          ///< how likely every value is right
     SampleRows samples = SampleRows::vote;
-    std::string calibration;          ///< file that `sheaf calibrate` wrote; empty: probabilities as decoded
-    bool tokens = false;              ///< how many tokens document and answers have
-    bool timing = false;              ///< seconds from the engine's taking the row to its last answer
+    std::string calibration;  ///< file that `sheaf calibrate` wrote; empty: probabilities as decoded
+    bool tokens = false;      ///< how many tokens document and answers have
+    bool timing = false;      ///< seconds from the engine's taking the row to its last answer
   } output;
 
   struct Cost {

@@ -50,10 +50,9 @@ class AskTask : public WordedTask {
   std::vector<std::string> notices() const override {
     Question probe;
     probe.text = "What?";
-    return seam_notices(tokenizer_, chat_,
-                        {head_pieces(instruction_),
-                         {{document_text({}, "A text."), false}},
-                         question_pieces({}, probe)});
+    return seam_notices(
+        tokenizer_, chat_,
+        {head_pieces(instruction_), {{document_text({}, "A text."), false}}, question_pieces({}, probe)});
   }
 
   std::string bin_name(const Record&) const override { return "questions"; }
@@ -103,7 +102,9 @@ class AskTask : public WordedTask {
   /// The instruction with what stands between it and the document's part.
   std::string head(const std::string& text) const {
     // The amateur of chains reads no document, so its heading is the document's.
-    const std::string heading = chains_ ? blank_line_.first : wording_.plain_text ? "\n\nDocument:" : kPassage;
+    const std::string heading = chains_               ? blank_line_.first
+                                : wording_.plain_text ? "\n\nDocument:"
+                                                      : kPassage;
     return own_.has_document() || own_.has_instruction() ? own_.head(text, heading) : text + heading;
   }
 
@@ -175,9 +176,8 @@ class AskTask : public WordedTask {
   std::shared_ptr<const FindingParts> make_summaries() const {
     FindingParts findings = *findings_;
     findings.instruction = encode_instruction(
-        tokenizer_, head_pieces(own_.has_document()
-                                    ? own_.head(std::string(kSummaryInstruction) + "\n\n", "")
-                                    : std::string(kSummaryInstruction) + kPassage));
+        tokenizer_, head_pieces(own_.has_document() ? own_.head(std::string(kSummaryInstruction) + "\n\n", "")
+                                                    : std::string(kSummaryInstruction) + kPassage));
     TextPieces asked{{blank_line_.second, false}, {chat_.turn, true}};
     if (chat_.turn.empty()) asked = {{blank_line_.second + "Summary:", false}};
     // A text without turns has no other end.
@@ -277,7 +277,7 @@ class AskTask : public WordedTask {
   }
 
   const Wording wording_;
-  const bool chains_;   ///< the documents' chains are computed apart and read together
+  const bool chains_;  ///< the documents' chains are computed apart and read together
   const OwnPrompt own_;
   Between blank_line_;  ///< before a document's heading and before a question
   std::string instruction_;

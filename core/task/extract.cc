@@ -207,8 +207,7 @@ class ExtractTask : public WordedTask {
   std::string instruction_text(const Category& category, const std::string& shown = "") const {
     const std::string heading = joint_ ? "Products:\n" : std::string(kProduct);
     if (own_.has_instruction())
-      return own_.head(own_.instruction(about(category, attribute_list(category))) + shown,
-                       "\n\n" + heading);
+      return own_.head(own_.instruction(about(category, attribute_list(category))) + shown, "\n\n" + heading);
     std::string text = instruction(joint_ ? kJointInstruction : kExtractInstruction);
     if (!alone_) text += "\n\nAttributes:\n" + attribute_list(category);
     if (!shown.empty()) text += (alone_ ? "\n\n" : "\n") + shown;
@@ -232,9 +231,9 @@ class ExtractTask : public WordedTask {
     Record record;
     record.category = category.name;
     for (const Example& example : shown) {
-      dialog.turns.push_back(before +
-                             (own_.has_document() ? own_.document(record, example.document) : example.document) +
-                             (own_.has_question() ? own_question(category, attribute_list(category)) : ""));
+      dialog.turns.push_back(
+          before + (own_.has_document() ? own_.document(record, example.document) : example.document) +
+          (own_.has_question() ? own_question(category, attribute_list(category)) : ""));
       dialog.turns.push_back("{" + line_break_.first +
                              object_text(category, written_values(category, example.gold)));
       before = own_.has_document() ? own_.before_document() : std::string(kProduct);
@@ -311,9 +310,8 @@ class ExtractTask : public WordedTask {
     if (alone_) {
       const std::string line = "- " + attribute_line(attribute);
       pieces = answer_opening();
-      pieces.insert(pieces.begin(), {own_.has_question() ? own_question(category, line)
-                                                         : "\n\nAttributes:\n" + line,
-                                     false});
+      pieces.insert(pieces.begin(),
+                    {own_.has_question() ? own_question(category, line) : "\n\nAttributes:\n" + line, false});
     }
     pieces.push_back({key_text(attribute, index), false});
     return pieces;
@@ -361,12 +359,10 @@ class ExtractTask : public WordedTask {
   }
 
   DocumentLabel make_label(size_t number) const {
-    const auto [open, close] =
-        own_.has_document() ? own_.label(number)
-                            : std::pair(fmt::format("<product id=\"{}\">\n", number),
-                                        "\n</product>\n" + own_.between().first);
-    return {encode(open), encode(close),
-            encode(line(fmt::format("\"{}\": {{", number))),
+    const auto [open, close] = own_.has_document() ? own_.label(number)
+                                                   : std::pair(fmt::format("<product id=\"{}\">\n", number),
+                                                               "\n</product>\n" + own_.between().first);
+    return {encode(open), encode(close), encode(line(fmt::format("\"{}\": {{", number))),
             encode(line("},") + line(fmt::format("\"{}\": {{", number)))};
   }
 
@@ -442,10 +438,10 @@ class ExtractTask : public WordedTask {
   const Schema& schema_;
   const Examples& examples_;
   bool whole_, joint_;
-  bool alone_;          ///< every attribute is asked for as if there were no other
+  bool alone_;  ///< every attribute is asked for as if there were no other
   const OwnPrompt own_;
   Between line_break_;  ///< before a line of the answer
-  Tokens null_;  ///< how a null value begins
+  Tokens null_;         ///< how a null value begins
   std::shared_ptr<const Watch> watch_;
   std::shared_ptr<const TokenSpelling> span_tokens_;  ///< where an attribute is a span
   mutable PatternForms forms_;

@@ -90,8 +90,8 @@ std::string OwnPrompt::document(const Record& record, const std::string& text) c
   const auto value_of = [&](std::string_view field) {
     return field == "category" && !record.category.empty() ? record.category : field_of(record, field);
   };
-  return (apart_ ? before_.fill(value_of) : lead_.second) + (holds_text_ ? text : "") + after_.fill(value_of) +
-         between_.first;
+  return (apart_ ? before_.fill(value_of) : lead_.second) + (holds_text_ ? text : "") +
+         after_.fill(value_of) + between_.first;
 }
 
 std::string OwnPrompt::question(const Values& value_of) const {

@@ -17,7 +17,7 @@ class OwnPrompt {
   struct BuiltIn {
     bool apart = false;   ///< what stands before a document is part of it, not of the instruction
     bool labels = false;  ///< a document stands between labels: documents of a prompt see each other
-    bool asks = false;              ///< a question follows the document
+    bool asks = false;    ///< a question follows the document
     bool answer_has_space = false;  ///< no turn stands before an answer, so that it begins with a space
   };
   OwnPrompt(const Tokenizer& tokenizer, const Job::Task::Prompt& prompt, const BuiltIn& built_in);
@@ -32,9 +32,7 @@ class OwnPrompt {
   /// between them where the document's words are built in, too.
   std::string head(std::string instruction, std::string_view heading) const;
   /// What of a document's words stands before its part.
-  std::string before_document() const {
-    return apart_ || labels_ ? "" : before_.fill({}) + lead_.first;
-  }
+  std::string before_document() const { return apart_ || labels_ ? "" : before_.fill({}) + lead_.first; }
   /// Refuses a prompt that begins with its document.
   void check_head(const Tokens& instruction) const;
   /// What stands around the document of such a number.

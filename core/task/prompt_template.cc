@@ -50,8 +50,7 @@ std::vector<std::string> PromptTemplate::fields() const {
 }
 
 bool PromptTemplate::has(std::string_view field) const {
-  return std::ranges::any_of(pieces_,
-                             [&](const Piece& piece) { return piece.field && piece.text == field; });
+  return std::ranges::any_of(pieces_, [&](const Piece& piece) { return piece.field && piece.text == field; });
 }
 
 std::string PromptTemplate::fill(const std::function<std::string(std::string_view)>& value_of) const {
@@ -88,8 +87,8 @@ PromptTemplate PromptTemplate::with(std::string_view field, std::string_view val
 
 std::pair<PromptTemplate, PromptTemplate> PromptTemplate::split(std::string_view field) const {
   std::pair<PromptTemplate, PromptTemplate> parts;
-  const auto at = std::ranges::find_if(
-      pieces_, [&](const Piece& piece) { return piece.field && piece.text == field; });
+  const auto at =
+      std::ranges::find_if(pieces_, [&](const Piece& piece) { return piece.field && piece.text == field; });
   parts.first.pieces_.assign(pieces_.begin(), at);
   if (at != pieces_.end()) parts.second.pieces_.assign(at + 1, pieces_.end());
   return parts;

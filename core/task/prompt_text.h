@@ -80,7 +80,7 @@ class WordedTask : public Task {
 
   /// The row of answers to a record's questions.
   Row answers_row(const Record& record, std::vector<RowAnswer> read) const {
-    if (!job_.input.question.empty()) return {record.id, std::move(read.at(0))};
+    if (job_.input.questions.empty()) return {record.id, std::move(read.at(0))};
     std::vector<QuestionAnswer> list;
     for (size_t i = 0; i < read.size(); ++i) list.push_back({record.questions[i].id, std::move(read[i])});
     return {record.id, std::move(list)};

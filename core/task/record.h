@@ -48,10 +48,10 @@ struct Record {
   std::string document;  ///< the document columns joined by newlines, or the context
   std::vector<RecordColumn>
       columns;  ///< extract only: of the document, in its order; none: one without a name
-  std::vector<std::string> documents;        ///< ask only: several documents in place of one
+  std::vector<std::string> documents;                      ///< ask only: several documents in place of one
   std::map<std::string, std::string, std::less<>> fields;  ///< columns that task.prompt names
-  std::vector<Question> questions;           ///< ask only
-  Dialog dialog;                             ///< chat only
+  std::vector<Question> questions;                         ///< ask only
+  Dialog dialog;                                           ///< chat only
   nlohmann::ordered_json kept;               ///< columns that its row repeats, by name; null: none
   int32_t max_tokens = 0;                    ///< chat only: the most tokens of the answer; 0: as the job says
   int32_t samples = 0;                       ///< chat only: answers to draw; 0: as the job says

@@ -27,8 +27,7 @@ std::vector<Value> each_repeated(const std::vector<Value>& values, int32_t times
 }  // namespace
 
 bool votes(const Job& job) {
-  return job.method.samples > 1 && job.task.kind != TaskKind::chat &&
-         job.output.samples == SampleRows::vote;
+  return job.method.samples > 1 && job.task.kind != TaskKind::chat && job.output.samples == SampleRows::vote;
 }
 
 RowContent vote(std::vector<RowContent> samples) {
@@ -85,7 +84,8 @@ RecordParts SampledTask::parts(const Record& record) {
   if (samples == 1) return parts;
   const float temperature = parts.decoding ? parts.decoding->temperature : job_.method.temperature;
   if (!(temperature > 0))
-    refuse("{} answers are asked for, but at temperature 0 all of them are the same; set a temperature", samples);
+    refuse("{} answers are asked for, but at temperature 0 all of them are the same; set a temperature",
+           samples);
   parts.samples = samples;
   if (parts.own_questions.empty())
     parts.bin = repeated(parts.bin, samples);
@@ -96,7 +96,8 @@ RecordParts SampledTask::parts(const Record& record) {
   return parts;
 }
 
-std::vector<std::optional<Tokens>> SampledTask::wanted(const Record& record, const nlohmann::json& gold) const {
+std::vector<std::optional<Tokens>> SampledTask::wanted(const Record& record,
+                                                       const nlohmann::json& gold) const {
   if (samples_of(record) > 1) refuse("training data has one answer to a question; set method.samples: 1");
   return task_->wanted(record, gold);
 }

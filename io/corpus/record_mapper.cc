@@ -208,7 +208,8 @@ CorpusRow RecordMapper::map_cells(Place place, const json& cells, int64_t number
     if (!input_.documents.empty()) map_documents(cells, input_, record);
     for (const std::string& column : fields_)
       record.fields[column] =
-          read_html(joined_text_of(cell(cells, column), fmt::format("column \"{}\"", column)), input_.html).text;
+          read_html(joined_text_of(cell(cells, column), fmt::format("column \"{}\"", column)), input_.html)
+              .text;
     for (const std::string& column : input_.keep) record.kept[column] = cells.value(column, json());
   } catch (const BadText& bad) {
     return Reject{std::move(record.place), std::move(record.id), bad.reason};
@@ -276,6 +277,10 @@ void RecordMapper::map_questions(const json& cells, Record& record) const {
       record.questions.push_back({{}, "?", {}, {}});  // what comes before it does not depend on it
       return;
     }
+  }
+  if (input_.question.empty() && input_.questions.empty()) {
+    record.questions.emplace_back();  // task.prompt.question says it all
+    return;
   }
   if (!input_.question.empty()) {
     Question question;

@@ -147,7 +147,7 @@ void for_each_asked(const Job& job, const std::function<bool(const AskedItem&)>&
     if (record == nullptr) continue;
     const std::string row_id = id_text(record->id);
     AskedItem asked{row_id, record->id, record->place, record->category, whole_document(*record), {}};
-    if (record->questions.empty() || !job.input.question.empty()) {
+    if (record->questions.empty() || job.input.questions.empty()) {
       if (!record->questions.empty()) asked.question = record->questions.front().text;
       if (!take(asked)) return;
       continue;

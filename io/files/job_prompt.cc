@@ -18,9 +18,9 @@ using FieldNames = std::vector<std::string_view>;
 /// A text of the prompt, and the fields that it may have.
 struct PromptPart {
   std::string_view name;
-  std::optional<std::string> OwnWords::* text;
+  std::optional<std::string> OwnWords::*text;
   FieldNames asks, extracts;  ///< fields of each task
-  bool columns = false;  ///< also those of the corpus; of ask alone where it is the question
+  bool columns = false;       ///< also those of the corpus; of ask alone where it is the question
 };
 
 const std::vector<PromptPart>& all_parts() {
@@ -77,7 +77,6 @@ void check_fields(const PromptPart& part, const std::string& text, const std::st
     if (!words.has(field)) refuse("{}: {{{}}} is missing", place, field);
   };
   if (part.name == "example") needs_field("answer");
-  if (part.name == "question" && asks) needs_field("question");
   if (part.name == "document" && words.fields().empty())
     refuse("{}: {{document}}, or a column of the corpus, is missing", place);
 }
@@ -95,6 +94,7 @@ void read_parts(YamlMap& map, Job& job, MistakeList& found) {
       if (job.task.kind != TaskKind::none) check_fields(part, text, place, job.task.kind, prompt);
       prompt.*part.text = std::move(text);
       if (part.name == "document") prompt.document_place = place;
+      if (part.name == "question") job.input.places["task.prompt.question"] = place;
     });
 }
 
@@ -105,10 +105,12 @@ void check_attributes(const YamlMap& map, const Job& job) {
     return text && PromptTemplate(*text).has("attributes");
   };
   if (!job.task.list_attributes) {
-    for (const auto& [name, part] : {std::pair{"system", &prompt.system}, {"instruction", &prompt.instruction}})
+    for (const auto& [name, part] :
+         {std::pair{"system", &prompt.system}, {"instruction", &prompt.instruction}})
       if (lists(*part))
         refuse(
-            "{}: task.prompt.{} has {{attributes}}, but task.list_attributes is false: each stands where it is "
+            "{}: task.prompt.{} has {{attributes}}, but task.list_attributes is false: each stands where it "
+            "is "
             "asked for, in task.prompt.question",
             map.where(name), name);
     if (prompt.question && !lists(prompt.question))
@@ -157,6 +159,11 @@ void read_prompt(YamlMap& task, Job& job, MistakeList& found) {
 
 void check_prompt(const Job& job) {
   const OwnWords& prompt = job.task.prompt;
+  const bool columns = !job.input.questions.empty() || !job.input.question.empty();
+  if (prompt.question && columns && job.task.kind == TaskKind::ask &&
+      !PromptTemplate(*prompt.question).has("question"))
+    refuse("{}: {{question}} is missing; put it in, or leave out the column of the questions",
+           job.input.places.at("task.prompt.question"));
   if (!prompt.document) return;
   std::vector<std::string> fields = PromptTemplate(*prompt.document).fields();
   std::erase_if(fields, [&](const std::string& field) { return field == "document" || field == "number"; });

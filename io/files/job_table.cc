@@ -80,8 +80,7 @@ const Scope kPced{"method.name pced",
 const Scope kMapReduce{"method.name map-reduce",
                        [](const Job& job) { return find_method(job.method.name).wording.findings; }};
 const Scope kConfidence{"output.confidence true", [](const Job& job) { return job.output.confidence; }};
-const Scope kSampled{"method.samples above 1 in task.kind extract and ask",
-                     [](const Job& job) {
+const Scope kSampled{"method.samples above 1 in task.kind extract and ask", [](const Job& job) {
                        return job.method.samples > 1 && job.task.kind != TaskKind::chat;
                      }};
 const Scope kTrust{"task.trust", [](const Job& job) { return !job.task.trust.run.empty(); }};
@@ -252,8 +251,9 @@ void add_task_keys(Keys& keys) {
       "An attribute that gold does not name is null in the example's answer; otherwise it is left out",
       {kExtract});
   using Prompt = Job::Task::Prompt;
-  task.add<&Task::prompt, &Prompt::file>(
-      "prompt.file", kPath, nothing, "A YAML file with the keys below; those of the job go first", {kNotChat});
+  task.add<&Task::prompt, &Prompt::file>("prompt.file", kPath, nothing,
+                                         "A YAML file with the keys below; those of the job go first",
+                                         {kNotChat});
   const auto add_part = [&](std::string_view name, ordered_json (*told)(const Job& job),
                             std::string_view help) {
     task.add<>(fmt::format("prompt.{}", name), {.own_reader = true, .text = "text with fields", .told = told},
@@ -261,11 +261,12 @@ void add_task_keys(Keys& keys) {
   };
   add_part("system", prompt_part<&Prompt::system>, "The system text; empty: none");
   add_part("instruction", prompt_part<&Prompt::instruction>,
-           "Begins the user's turn; extract: {attributes} and {category} stand for themselves");
+           "Begins the user's turn; extract: with {attributes} and {category}");
   add_part("document", prompt_part<&Prompt::document>,
            "Words a document: {document}, and any column of the corpus by its name");
-  add_part("question", prompt_part<&Prompt::question>,
-           "Ends the user's turn; ask: {question}, {options} and any column; extract: {attributes}, {category}");
+  add_part(
+      "question", prompt_part<&Prompt::question>,
+      "Ends the user's turn; ask: with {question}, {options} and any column; extract: with {attributes}");
   add_part("example", prompt_part<&Prompt::example>,
            "Words an example, which then stands after the instruction: {document}, {question}, {options}, "
            "{answer}");

@@ -383,7 +383,7 @@ std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool in
     add_kept(job.input, columns);
     return columns;
   }
-  if (!chat && job.input.question.empty()) {
+  if (!chat && !job.input.questions.empty()) {
     columns.push_back({Field::answers, {"answers", Type::answers}});
   } else {
     columns.push_back({Field::answer, {"answer", Type::text}});

@@ -19,8 +19,7 @@ class OwnPromptRun : public testing::Test {
     for (int i = 0; i < 8; ++i) {
       const std::string n = std::to_string(i);
       json questions = json::array({{{"id", "a"}, {"question", "Where is bridge " + n + "?"}}});
-      if (i % 2 == 0)
-        questions.push_back({{"id", "b"}, {"question", "Which?"}, {"options", {"Oak", "Elm"}}});
+      if (i % 2 == 0) questions.push_back({{"id", "b"}, {"question", "Which?"}, {"options", {"Oak", "Elm"}}});
       lines += json{{"id", n},
                     {"title", "Bridge " + n},
                     {"c", "Bridge " + n + " is in Oss."},
@@ -63,7 +62,7 @@ class OwnPromptRun : public testing::Test {
     return ran.err;
   }
 
-  /// The tokens of each answer's prompt, whatever it is packed with.
+  /// The tokens of each answer's prompt, alone or packed.
   using Prompts = std::map<std::tuple<json, int>, std::vector<int>>;
   Prompts prompts_of(const std::string& path) const {
     const Ran ran = run_sheaf(scratch_, "plan --dump 1000 " + path);
@@ -132,18 +131,19 @@ TEST_F(OwnPromptRun, TheBuiltInWordsGiveTheBuiltInPrompts) {
   const std::string built_in = ask("", "name: ippd, documents: 2");
   Prompts usual = prompts_of(built_in);
   std::erase_if(usual, [](const auto& each) { return std::get<1>(each.first) == 1; });  // with options
-  Prompts own = prompts_of(
-      ask("  prompt:\n"
-          "    instruction: \"Answer the question about the passage with a few words copied from the passage. "
-          "Answer null if the passage does not say.\\n\\n\"\n"
-          "    document: \"Passage:\\n{document}\\n\\n\"\n"
-          "    question: \"Question: {question}\\n{options}\\n\"\n",
-          "name: ippd, documents: 2"));
+  Prompts own = prompts_of(ask(
+      "  prompt:\n"
+      "    instruction: \"Answer the question about the passage with a few words copied from the passage. "
+      "Answer null if the passage does not say.\\n\\n\"\n"
+      "    document: \"Passage:\\n{document}\\n\\n\"\n"
+      "    question: \"Question: {question}\\n{options}\\n\"\n",
+      "name: ippd, documents: 2"));
   std::erase_if(own, [](const auto& each) { return std::get<1>(each.first) == 1; });
   EXPECT_EQ(own, usual);
-  const std::string list = "    instruction: \"Extract the attributes below from the product text. Copy each value "
-                           "from the text as it is written there. Write null for an attribute that the text does "
-                           "not mention.\\n\\nAttributes:\\n{attributes}\\n\\n\"\n";
+  const std::string list =
+      "    instruction: \"Extract the attributes below from the product text. Copy each value "
+      "from the text as it is written there. Write null for an attribute that the text does "
+      "not mention.\\n\\nAttributes:\\n{attributes}\\n\\n\"\n";
   for (const char* method : {"name: hpd", "name: standard"})
     EXPECT_EQ(prompts_of(extract("  prompt:\n" + list + "    document: \"Product:\\n{document}\"\n", method)),
               prompts_of(extract("", method)));
@@ -167,7 +167,8 @@ TEST_F(OwnPromptRun, ExtractsInItsWords) {
   const std::string alone =
       "  list_attributes: false\n  prompt: {instruction: Take one., question: \"\\nIt is {attributes}\"}\n";
   const std::string one = text_of_prompt(extract(alone, "name: separate"));
-  EXPECT_NE(one.find("Take one.\n    \n    Product:\n    Oak tea 0\n    \n    It is - Brand"), std::string::npos)
+  EXPECT_NE(one.find("Take one.\n    \n    Product:\n    Oak tea 0\n    \n    It is - Brand"),
+            std::string::npos)
       << one;
   expect_verified(extract(alone, "name: hpd"));
 }
@@ -178,7 +179,8 @@ TEST_F(OwnPromptRun, DocumentsThatSeeEachOtherHaveNumbers) {
       "    document: \"<product id=\\\"{number}\\\">{document}</product>\\n\"\n    question: '```'\n";
   const std::string joint = text_of_prompt(extract(prompt, "name: hpd, stacking: joint, documents: 2"));
   EXPECT_NE(joint.find("<product id=\"1\">Oak tea 0</product>"), std::string::npos) << joint;
-  EXPECT_NE(joint.find("<product id=\"2\">Oak tea 1</product>\n    ```<|im_end|>"), std::string::npos) << joint;
+  EXPECT_NE(joint.find("<product id=\"2\">Oak tea 1</product>\n    ```<|im_end|>"), std::string::npos)
+      << joint;
   const std::string apart = text_of_prompt(extract(prompt, "name: hpd, documents: 2"));
   EXPECT_EQ(apart.find("id=\"2\""), std::string::npos) << apart;
   EXPECT_NE(apart.find("<product id=\"1\">"), std::string::npos) << apart;
@@ -186,10 +188,10 @@ TEST_F(OwnPromptRun, DocumentsThatSeeEachOtherHaveNumbers) {
 
 TEST_F(OwnPromptRun, AnswersOfSeveralLinesEndWhereTheModelEnds) {
   const auto text = [&](const std::string& end) {
-    const Ran ran = run_sheaf(scratch_, "run -q " +
-                                            ask("  prompt: {answer_end: " + end + "}\n",
-                                                "name: ippd, temperature: 1, top_k: 0") +
-                                            " --restart --set method.max_value_tokens=200 --set output.raw=true");
+    const Ran ran = run_sheaf(
+        scratch_, "run -q " +
+                      ask("  prompt: {answer_end: " + end + "}\n", "name: ippd, temperature: 1, top_k: 0") +
+                      " --restart --set method.max_value_tokens=200 --set output.raw=true");
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
     std::string all;
     for (const json& row : read_json_lines(read_text(scratch_.path("out/rows-00000.jsonl"))))
@@ -201,6 +203,18 @@ TEST_F(OwnPromptRun, AnswersOfSeveralLinesEndWhereTheModelEnds) {
   EXPECT_NE(text("end_of_text").find('\n'), std::string::npos);
 }
 
+TEST_F(OwnPromptRun, AQuestionOfItsOwnNeedsNoColumn) {
+  const std::string path =
+      job("path: " + scratch_.path("rows.jsonl") + ", id: id, context: c",
+          "  kind: ask\n  prompt: {question: 'Summarize {title}.', answer_end: end_of_text}\n", "name: ippd");
+  EXPECT_NE(text_of_prompt(path).find("Summarize Bridge 0.<|im_end|>"), std::string::npos);
+  ASSERT_EQ(run_sheaf(scratch_, "run -q " + path).exit_code, 0);
+  const auto rows = read_json_lines(read_text(scratch_.path("out/rows-00000.jsonl")));
+  ASSERT_EQ(rows.size(), 8u);
+  EXPECT_TRUE(rows[3].contains("answer"));
+  expect_verified(path);
+}
+
 TEST_F(OwnPromptRun, MistakesNameTheLine) {
   const std::string at = scratch_.path("job.yaml") + ":5: task.prompt.";
   const auto expect = [&](const std::string& prompt, const std::string& message, const std::string& method) {
@@ -208,38 +222,41 @@ TEST_F(OwnPromptRun, MistakesNameTheLine) {
     EXPECT_NE(found.find(message), std::string::npos) << found;
   };
   expect("question: 'Q {questoin}'", at + "question: {question} is missing", "name: ippd");
-  expect("question: '{question} {titel}'", at + "question: " + scratch_.path("rows.jsonl") +
-                                               " has no column \"titel\"; did you mean \"title\"?",
+  expect(
+      "question: '{question} {titel}'",
+      at + "question: " + scratch_.path("rows.jsonl") + " has no column \"titel\"; did you mean \"title\"?",
+      "name: ippd");
+  expect("instruction: '{title}'",
+         at + "instruction: {title} has no meaning here; this part can have no fields", "name: ippd");
+  expect("document: 'none'", at + "document: {document}, or a column of the corpus, is missing",
          "name: ippd");
-  expect("instruction: '{title}'", at + "instruction: {title} has no meaning here; this part can have no fields",
-         "name: ippd");
-  expect("document: 'none'", at + "document: {document}, or a column of the corpus, is missing", "name: ippd");
   expect("document: '{document} {question}'", at + "document: {question} has no meaning here", "name: ippd");
   expect("question: '{question} {'", at + "question: the brace at \"{\"", "name: ippd");
   expect("example: '{document}'", at + "example: {answer} is missing", "name: ippd");
   expect("sytem: x", "unknown key \"task.prompt.sytem\"; did you mean \"task.prompt.system\"?", "name: ippd");
   expect("system: x", "task.prompt does not work with method.name seqbatch", "name: seqbatch");
   const std::string both = error(ask("  instruction: A\n  prompt: {instruction: B}\n"));
-  EXPECT_NE(both.find("task.instruction and task.prompt.instruction are both given"), std::string::npos) << both;
+  EXPECT_NE(both.find("task.instruction and task.prompt.instruction are both given"), std::string::npos)
+      << both;
   const std::string untold = error(extract("  prompt: {instruction: B}\n"));
   EXPECT_NE(untold.find("{attributes} is missing"), std::string::npos) << untold;
   const std::string answer_end = error(extract("  prompt: {answer_end: line}\n"));
   EXPECT_NE(answer_end.find("task.prompt.answer_end works only with task.kind ask"), std::string::npos)
       << answer_end;
-  const std::string cut =
-      error(ask("  prompt: {document: '{title}: {document}'}\n", "name: ippd", "context: c, too_long: split"));
-  EXPECT_NE(cut.find("task.prompt.document: {title} would be lost where input.too_long cuts"), std::string::npos)
+  const std::string cut = error(
+      ask("  prompt: {document: '{title}: {document}'}\n", "name: ippd", "context: c, too_long: split"));
+  EXPECT_NE(cut.find("task.prompt.document: {title} would be lost where input.too_long cuts"),
+            std::string::npos)
       << cut;
 }
 
 TEST_F(OwnPromptRun, ARecordWithoutWhatTheWordsNeedIsAReject) {
-  scratch_.write("rows.jsonl",
-                 R"({"id":"a","title":"T","c":"x","qs":["Q"]})"
-                 "\n"
-                 R"({"id":"b","c":"x","qs":["Q"]})"
-                 "\n"
-                 R"({"id":"c","title":"T","c":"x","qs":[{"question":"Q","options":["A","B"]}]})"
-                 "\n");
+  scratch_.write("rows.jsonl", R"({"id":"a","title":"T","c":"x","qs":["Q"]})"
+                               "\n"
+                               R"({"id":"b","c":"x","qs":["Q"]})"
+                               "\n"
+                               R"({"id":"c","title":"T","c":"x","qs":[{"question":"Q","options":["A","B"]}]})"
+                               "\n");
   const Ran ran = run_sheaf(
       scratch_, "run -q " + ask("  prompt: {document: '{title} {document}', question: '{question}'}\n"));
   EXPECT_EQ(ran.exit_code, 1) << ran.err;
@@ -258,7 +275,8 @@ TEST_F(OwnPromptRun, AFileGivesWhatTheJobDoesNot) {
   EXPECT_NE(text_of_prompt(ask("  prompt: words.yaml\n")).find("File:"), std::string::npos);
   scratch_.write("words.yaml", "system: x\n\nquestion: 'Q'\n");
   const std::string found = error(path);
-  EXPECT_NE(found.find("words.yaml:3: task.prompt.question: {question} is missing"), std::string::npos) << found;
+  EXPECT_NE(found.find("words.yaml:3: task.prompt.question: {question} is missing"), std::string::npos)
+      << found;
 }
 
 TEST_F(OwnPromptRun, ExamplesAreInItsWords) {
@@ -268,14 +286,16 @@ TEST_F(OwnPromptRun, ExamplesAreInItsWords) {
       "  examples: {path: " + scratch_.path("gold.jsonl") +
       "}\n  prompt:\n    instruction: \"{attributes}\\n\\n\"\n    document: \"Text: {document}\\n\"\n";
   const std::string turns = text_of_prompt(extract(words, "name: separate"));
-  EXPECT_NE(turns.find("Text: Elm tea\n    <|im_end|>\n    <|im_start|>assistant\n    {\n      \"Brand\": \"Elm\""),
-            std::string::npos)
+  EXPECT_NE(
+      turns.find("Text: Elm tea\n    <|im_end|>\n    <|im_start|>assistant\n    {\n      \"Brand\": \"Elm\""),
+      std::string::npos)
       << turns;
   const std::string texts =
       text_of_prompt(extract(words + "    example: \"Text: {document}\\n{answer}\\n\"\n", "name: separate"));
-  EXPECT_NE(texts.find("Text: Elm tea\n    {\n      \"Brand\": \"Elm\",\n      \"Weight\": null\n    }\n    \n"
-                       "    Text: Oak tea 0\n"),
-            std::string::npos)
+  EXPECT_NE(
+      texts.find("Text: Elm tea\n    {\n      \"Brand\": \"Elm\",\n      \"Weight\": null\n    }\n    \n"
+                 "    Text: Oak tea 0\n"),
+      std::string::npos)
       << texts;
   expect_verified(extract(words, "name: hpd"));
 }

@@ -21,8 +21,9 @@ class SampledRun : public testing::Test {
       for (int q = 0; q <= i % 3; ++q)
         questions.push_back({{"id", n + "/" + std::to_string(q)}, {"question", "What " + std::to_string(q)}});
       questions.push_back({{"id", n + "/o"}, {"question", "Which?"}, {"options", {"Oak", "Elm", "Ash"}}});
-      lines += json{{"id", n}, {"c", "Bridge " + n}, {"docs", {"Bridge " + n, "Oss"}}, {"qs", questions}}.dump() +
-               "\n";
+      lines +=
+          json{{"id", n}, {"c", "Bridge " + n}, {"docs", {"Bridge " + n, "Oss"}}, {"qs", questions}}.dump() +
+          "\n";
       products += json{{"id", n}, {"text", "Oak tea " + n}}.dump() + "\n";
       json body{{"messages", {{{"role", "user"}, {"content", "Say " + n}}}}, {"temperature", 1.5}};
       if (i % 3 > 0) body["n"] = i % 3 + 1;
@@ -32,7 +33,8 @@ class SampledRun : public testing::Test {
     scratch_.write("rows.jsonl", lines);
     scratch_.write("products.jsonl", products);
     scratch_.write("requests.jsonl", requests);
-    scratch_.write("schema.yaml", "categories: {Tea: [{name: Brand}, {name: Kind, type: enum, options: [a, b]}]}\n");
+    scratch_.write("schema.yaml",
+                   "categories: {Tea: [{name: Brand}, {name: Kind, type: enum, options: [a, b]}]}\n");
   }
 
   std::string job(const std::string& input, const std::string& task, const std::string& method) const {
@@ -42,7 +44,8 @@ class SampledRun : public testing::Test {
                                           scratch_.path("out") + ", logprobs: true}\n");
   }
   std::string ask(const std::string& method, const std::string& input = "context: c") const {
-    return job("path: " + scratch_.path("rows.jsonl") + ", id: id, questions: qs, " + input, "kind: ask", method);
+    return job("path: " + scratch_.path("rows.jsonl") + ", id: id, questions: qs, " + input, "kind: ask",
+               method);
   }
   std::string extract(const std::string& method) const {
     return job("path: " + scratch_.path("products.jsonl") + ", id: id, document: text",
@@ -89,16 +92,18 @@ TEST_F(SampledRun, SamplesDoNotDependOnBatchOrOrder) {
   int number = 0;
   for (const char* set : {"--set engine.tokens_per_step=3", "--set engine.window=1 --set method.documents=1",
                           "--set method.name=prefix", "--set method.name=standard", "--set engine.prompts=1"})
-    EXPECT_EQ(rows_of(scratch_.path("job.yaml"), "as" + std::to_string(number++), std::string(kAll) + " " + set),
-              all)
+    EXPECT_EQ(
+        rows_of(scratch_.path("job.yaml"), "as" + std::to_string(number++), std::string(kAll) + " " + set),
+        all)
         << set;
   // In another order, and with fewer neighbours.
   std::vector<std::string> lines;
   for (const json& line : read_json_lines(read_text(scratch_.path("rows.jsonl"))))
     lines.insert(lines.begin(), line.dump());
   scratch_.write("back.jsonl", lines[3] + "\n" + lines[0] + "\n");
-  const auto back = read_json_lines(
-      rows_of(scratch_.path("job.yaml"), "back", std::string(kAll) + " --set input.path=" + scratch_.path("back.jsonl")));
+  const auto back =
+      read_json_lines(rows_of(scratch_.path("job.yaml"), "back",
+                              std::string(kAll) + " --set input.path=" + scratch_.path("back.jsonl")));
   ASSERT_EQ(back.size(), 2u);
   EXPECT_EQ(back[0], rows[6]);
   EXPECT_EQ(back[1], rows[9]);
@@ -118,7 +123,8 @@ TEST_F(SampledRun, MoreSamplesBeginWithTheFewer) {
 
 TEST_F(SampledRun, AVoteIsTheMostFrequentSampleWithItsShare) {
   const std::string path = ask("name: ippd, temperature: 1.5, top_k: 3, samples: 9");
-  const auto all = read_json_lines(rows_of(path, "all", kAll)), votes = read_json_lines(rows_of(path, "vote"));
+  const auto all = read_json_lines(rows_of(path, "all", kAll)),
+             votes = read_json_lines(rows_of(path, "vote"));
   int split = 0;
   for (size_t i = 0; i < all.size(); ++i)
     for (size_t q = 0; q < votes[i]["answers"].size(); ++q) {
@@ -143,7 +149,8 @@ TEST_F(SampledRun, EveryMethodIsVerified) {
   const std::string samples = ", temperature: 1, samples: 3";
   for (const char* method : {"name: ippd", "name: prefix", "name: seqbatch"})
     expect_verified(ask(method + samples), kAll);
-  for (const char* method : {"name: pced", "name: ape"}) expect_verified(ask(method + samples, "documents: docs"));
+  for (const char* method : {"name: pced", "name: ape"})
+    expect_verified(ask(method + samples, "documents: docs"));
   for (const char* method : {"name: hpd", "name: hpd, stacking: joint", "name: standard", "name: separate"}) {
     expect_verified(extract(method + samples));
     const auto rows = read_json_lines(rows_of(scratch_.path("job.yaml"), "x", "--restart"));
@@ -158,7 +165,8 @@ TEST_F(SampledRun, RowsAreTheSameAfterAResumeAndWithReuse) {
   const std::string all = rows_of(path, "all", kAll);
   // Three of four samples are known; a vote takes them, too.
   const std::string three = rows_of(path, "three", std::string(kAll) + " --set method.samples=3");
-  const std::string reused = rows_of(path, "reused", std::string(kAll) + " --reuse " + scratch_.path("three"));
+  const std::string reused =
+      rows_of(path, "reused", std::string(kAll) + " --reuse " + scratch_.path("three"));
   EXPECT_EQ(reused, all);
   const json report = json::parse(read_text(scratch_.path("reused/report.json")));
   EXPECT_EQ(report["reused"], report["answers"].get<int>() * 3);
@@ -180,8 +188,9 @@ TEST_F(SampledRun, AVoteCanBeCalibratedAndIsAColumn) {
     if (row["id"] > "4") values["Brand"] = "Something";
     gold += json{{"id", row["id"]}, {"category", "Tea"}, {"gold", values}}.dump() + "\n";
   }
-  const Ran ran = run_sheaf(scratch_, "calibrate " + scratch_.path("lines") + " --gold " +
-                                          scratch_.write("gold.jsonl", gold) + " --out " + scratch_.path("scale.json"));
+  const Ran ran =
+      run_sheaf(scratch_, "calibrate " + scratch_.path("lines") + " --gold " +
+                              scratch_.write("gold.jsonl", gold) + " -o " + scratch_.path("scale.json"));
   // Twenty values are few; what matters is that their confidence is judged.
   EXPECT_TRUE(ran.exit_code == 0 || ran.err.find("judge") != std::string::npos) << ran.out << ran.err;
   EXPECT_EQ(ran.err.find("have no confidence"), std::string::npos) << ran.err;
@@ -248,9 +257,11 @@ TEST_F(SampledRun, WhatMakesNoSenseIsRefused) {
          "method.samples does not work with input.too_long split");
   expect(ask("name: ippd, temperature: 1, samples: 2000"), "method.samples must be");
   expect(ask("name: ippd"), "output.samples works only with method.samples above 1", kAll);
-  const Ran ran = run_sheaf(scratch_, "train-data " + ask("name: ippd, temperature: 1, samples: 2") + " --gold " +
-                                          scratch_.path("rows.jsonl") + " --out " + scratch_.path("t.jsonl"));
+  const Ran ran =
+      run_sheaf(scratch_, "train-data " + ask("name: ippd, temperature: 1, samples: 2") + " " +
+                              scratch_.path("t.parquet") + " --gold " + scratch_.path("rows.jsonl"));
   EXPECT_NE(ran.exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path("t.parquet")));
 }
 
 }  // namespace

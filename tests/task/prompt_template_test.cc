@@ -25,7 +25,9 @@ TEST(PromptTemplate, ALineOfEmptyFieldsGoes) {
   EXPECT_EQ(PromptTemplate("{a}{b}\nA:").fill(empty), "A:");
   EXPECT_EQ(PromptTemplate("Q {options}\nA:").fill(empty), "Q \nA:");
   EXPECT_EQ(PromptTemplate("Q\n\nA:").fill(empty), "Q\n\nA:") << "an empty line without a field stays";
-  EXPECT_EQ(PromptTemplate("Q\n{a}{b}\nA").fill([](std::string_view field) { return std::string(field == "b", 'b'); }),
+  EXPECT_EQ(PromptTemplate("Q\n{a}{b}\nA").fill([](std::string_view field) {
+    return std::string(field == "b", 'b');
+  }),
             "Q\nb\nA");
 }
 
@@ -39,14 +41,16 @@ TEST(PromptTemplate, SplitsAndSharesItsSpace) {
   EXPECT_EQ(question.take_first_space(), "\n\n");
   EXPECT_EQ(question.take_first_space(), "");
   EXPECT_TRUE(question.ends_with_space());
-  EXPECT_EQ(PromptTemplate("<{number}> {document}").with("number", "1").split("document").first.fields().size(),
-            0u);
+  EXPECT_EQ(
+      PromptTemplate("<{number}> {document}").with("number", "1").split("document").first.fields().size(),
+      0u);
 }
 
 TEST(PromptTemplate, RefusesABraceThatIsNoField) {
   for (const char* text : {"{", "}", "a {} b", "{a", "a} b", "{a{b}", "{a\nb}"})
-    EXPECT_NE(error_of([&] { PromptTemplate(text, "job.yaml:3: task.prompt.question"); })
-                  .find("job.yaml:3: task.prompt.question: the brace at \""),
+    EXPECT_NE(error_of([&] {
+                PromptTemplate(text, "job.yaml:3: task.prompt.question");
+              }).find("job.yaml:3: task.prompt.question: the brace at \""),
               std::string::npos)
         << text;
 }
@@ -58,8 +62,13 @@ TEST(PromptTemplate, AnyTextIsRefusedOrKeepsItsFields) {
     try {
       const PromptTemplate words(text);
       std::string doubled;
-      for (const char c : words.fill([](std::string_view field) { return "\x01" + std::string(field) + "\x02"; }))
-        doubled += c == '\x01' ? "{" : c == '\x02' ? "}" : c == '{' ? "{{" : c == '}' ? "}}" : std::string(1, c);
+      for (const char c :
+           words.fill([](std::string_view field) { return "\x01" + std::string(field) + "\x02"; }))
+        doubled += c == '\x01'   ? "{"
+                   : c == '\x02' ? "}"
+                   : c == '{'    ? "{{"
+                   : c == '}'    ? "}}"
+                                 : std::string(1, c);
       if (text.find_first_of("\x01\x02") == std::string::npos) EXPECT_EQ(doubled, text);
     } catch (const Error& error) {
       EXPECT_EQ(error.fault(), Fault::input);
