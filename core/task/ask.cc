@@ -21,6 +21,11 @@ constexpr std::string_view kChainInstruction = "Answer the question about the pa
 constexpr std::string_view kSummaryInstruction =
     "Summarize the given documents concisely, focusing on the key points and main ideas.";
 
+/// The system text and the instruction have no fields.
+std::string no_values(std::string_view) {
+  return {};
+}
+
 class AskTask : public WordedTask {
  public:
   explicit AskTask(const TaskContext& context)
@@ -31,7 +36,7 @@ class AskTask : public WordedTask {
         own_(tokenizer_, job_.task.prompt,
              {.apart = chains_, .asks = true, .answer_has_space = chat_.turn.empty()}) {
     blank_line_ = own_.between();
-    instruction_ = head(own_.has_instruction() ? own_.instruction([](auto) { return std::string(); })
+    instruction_ = head(own_.has_instruction() ? own_.instruction(no_values)
                                                : instruction(chains_ ? kChainInstruction : kInstruction));
     auto bin = std::make_shared<BinParts>();
     bin->instruction = encode_instruction(tokenizer_, head_pieces(instruction_));
@@ -109,7 +114,7 @@ class AskTask : public WordedTask {
   }
 
   TextPieces head_pieces(const std::string& text) const {
-    return instruction_pieces(chat_, text, own_.system());
+    return instruction_pieces(chat_, text, own_.system(no_values));
   }
 
   /// An answer as it stands after a question.

@@ -203,6 +203,10 @@ class ExtractTask : public WordedTask {
     };
   }
 
+  std::optional<std::string> own_system(const Category& category) const {
+    return own_.system(about(category, attribute_list(category)));
+  }
+
   /// The instruction with the heading of the document that follows it.
   std::string instruction_text(const Category& category, const std::string& shown = "") const {
     const std::string heading = joint_ ? "Products:\n" : std::string(kProduct);
@@ -217,17 +221,18 @@ class ExtractTask : public WordedTask {
 
   /// Everything before a document: the instruction, and the examples as turns between it and the document.
   TextPieces head_pieces(const Category& category, std::span<const Example> shown) const {
-    if (shown.empty()) return instruction_pieces(chat_, instruction_text(category), own_.system());
+    if (shown.empty()) return instruction_pieces(chat_, instruction_text(category), own_system(category));
     if (job_.task.prompt.example) {
       std::string text;
       for (const Example& example : shown) text += example_text(category, example);
-      return instruction_pieces(chat_, instruction_text(category, text), own_.system());
+      return instruction_pieces(chat_, instruction_text(category, text), own_system(category));
     }
     std::string before = instruction_text(category);
     Dialog dialog;
     ChatTemplate chat = chat_;
-    if (own_.system() == "") chat.default_system.clear();
-    if (own_.system() && !own_.system()->empty()) dialog.system = own_.system();
+    const std::optional<std::string> system = own_system(category);
+    if (system == "") chat.default_system.clear();
+    if (system && !system->empty()) dialog.system = system;
     Record record;
     record.category = category.name;
     for (const Example& example : shown) {

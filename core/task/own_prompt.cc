@@ -38,7 +38,7 @@ Between share_early(const Tokenizer& tokenizer, const std::string& before, const
 }  // namespace
 
 OwnPrompt::OwnPrompt(const Tokenizer& tokenizer, const Job::Task::Prompt& prompt, const BuiltIn& built_in)
-    : system_(prompt.system),
+    : system_(read_template(prompt.system)),
       instruction_(read_template(prompt.instruction)),
       question_(read_template(prompt.question)),
       has_document_(prompt.document.has_value()),
@@ -62,6 +62,10 @@ OwnPrompt::OwnPrompt(const Tokenizer& tokenizer, const Job::Task::Prompt& prompt
   if (!has_document_ || !question_) space = kBlankLine;
   between_ = share_out(tokenizer, or_usual(after_.last_text(), kSomeText), space,
                        or_usual(question_ ? question_->first_text() : "", kSomeQuestion));
+}
+
+std::optional<std::string> OwnPrompt::system(const Values& value_of) const {
+  return system_ ? std::optional(system_->fill(value_of)) : std::nullopt;
 }
 
 std::string OwnPrompt::instruction(const Values& value_of) const {

@@ -52,11 +52,10 @@ class OwnPrompt {
   /// Whether the answer begins with a space of its own.
   bool answer_has_space() const { return answer_has_space_; }
   /// The system turn; nothing: the chat template's own.
-  const std::optional<std::string>& system() const { return system_; }
+  std::optional<std::string> system(const Values& value_of) const;
 
  private:
-  std::optional<std::string> system_;
-  std::optional<PromptTemplate> instruction_, question_;
+  std::optional<PromptTemplate> system_, instruction_, question_;
   bool has_document_, apart_, labels_;
   bool holds_text_;                ///< whether the document's text is wanted
   PromptTemplate before_, after_;  ///< of the document's text

@@ -91,14 +91,14 @@ class OwnPromptRun : public testing::Test {
 
 constexpr const char* kAsk =
     "  prompt:\n"
-    "    system: You read texts.\n"
+    "    system: 'You read {{texts}}.'\n"
     "    instruction: \"Answer in JSON like {{}}.\\n\\n\"\n"
     "    document: \"# {title}\\n{document}\\n\\n\"\n"
     "    question: \"Q: {question}\\n{options}\\nFor {title}:\"\n";
 
 TEST_F(OwnPromptRun, StandsInThePromptAsItIsWritten) {
   const std::string text = text_of_prompt(ask(kAsk, "name: standard"));
-  EXPECT_NE(text.find("<|im_start|>system\n    You read texts.<|im_end|>\n    <|im_start|>user\n"
+  EXPECT_NE(text.find("<|im_start|>system\n    You read {texts}.<|im_end|>\n    <|im_start|>user\n"
                       "    Answer in JSON like {}.\n    \n    # Bridge 0\n    Bridge 0 is in Oss.\n    \n"
                       "    Q: Where is bridge 0?\n    For Bridge 0:<|im_end|>\n    <|im_start|>assistant\n"),
             std::string::npos)
@@ -153,10 +153,12 @@ TEST_F(OwnPromptRun, TheBuiltInWordsGiveTheBuiltInPrompts) {
 TEST_F(OwnPromptRun, ExtractsInItsWords) {
   const std::string prompt =
       "  prompt:\n"
+      "    system: \"About {category}.\"\n"
       "    instruction: \"List of {category}:\\n{attributes}\\n\"\n"
       "    document: \"<p>{document} by {maker}</p>\\n\"\n"
       "    question: \"Now {attributes}.\"\n";
   const std::string text = text_of_prompt(extract(prompt, "name: separate"));
+  EXPECT_NE(text.find("<|im_start|>system\n    About Tea.<|im_end|>"), std::string::npos) << text;
   EXPECT_NE(text.find("<|im_start|>user\n    List of Tea:\n    - Brand\n    - Weight"), std::string::npos)
       << text;
   EXPECT_NE(text.find("<p>Oak tea 0 by Oak</p>\n    Now - Brand\n"), std::string::npos) << text;
