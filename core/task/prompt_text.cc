@@ -153,6 +153,10 @@ void add_choices(const TaskContext& context, const Attribute& attribute, bool nu
   question.max_tokens = std::max(question.max_tokens, question.list()->longest());
 }
 
+bool asks_one_question(const Job& job) {
+  return !job.input.question.empty() || (job.input.questions.empty() && job.task.prompt.question);
+}
+
 std::vector<std::optional<Tokens>> Task::wanted(const Record&, const nlohmann::json&) const {
   refuse(
       "training data can be made for extract and ask jobs, with every method except pced, ape, map-reduce "

@@ -58,6 +58,10 @@ bool is_chosen(const Attribute& attribute);
 void add_choices(const TaskContext& context, const Attribute& attribute, bool nullable, bool scored,
                  QuestionParts& question);
 
+/// Whether a record has one question, so that its row has one answer and no list: that of a column, or of
+/// task.prompt.
+bool asks_one_question(const Job& job);
+
 /// A task with the tokenizer, the template and the job that word its prompts.
 class WordedTask : public Task {
  protected:
@@ -80,7 +84,7 @@ class WordedTask : public Task {
 
   /// The row of answers to a record's questions.
   Row answers_row(const Record& record, std::vector<RowAnswer> read) const {
-    if (job_.input.questions.empty()) return {record.id, std::move(read.at(0))};
+    if (asks_one_question(job_)) return {record.id, std::move(read.at(0))};
     std::vector<QuestionAnswer> list;
     for (size_t i = 0; i < read.size(); ++i) list.push_back({record.questions[i].id, std::move(read[i])});
     return {record.id, std::move(list)};

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "core/base/error.h"
+#include "core/task/prompt_text.h"
 #include "io/base/file_layer.h"
 #include "io/base/job_changes.h"
 #include "io/corpus/corpus.h"
@@ -147,7 +148,7 @@ void for_each_asked(const Job& job, const std::function<bool(const AskedItem&)>&
     if (record == nullptr) continue;
     const std::string row_id = id_text(record->id);
     AskedItem asked{row_id, record->id, record->place, record->category, whole_document(*record), {}};
-    if (record->questions.empty() || job.input.questions.empty()) {
+    if (record->questions.empty() || asks_one_question(job)) {
       if (!record->questions.empty()) asked.question = record->questions.front().text;
       if (!take(asked)) return;
       continue;

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/methods/method.h"
+#include "core/task/prompt_text.h"
 #include "core/text/utf8.h"
 #include "io/base/table_cells.h"
 #include "io/base/table_file.h"
@@ -383,7 +384,7 @@ std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool in
     add_kept(job.input, columns);
     return columns;
   }
-  if (!chat && !job.input.questions.empty()) {
+  if (!chat && !asks_one_question(job)) {
     columns.push_back({Field::answers, {"answers", Type::answers}});
   } else {
     columns.push_back({Field::answer, {"answer", Type::text}});

@@ -30,9 +30,9 @@ void repeat_questions(std::vector<RecordParts>& records, int32_t samples) {
   }
 }
 
-using Build = std::function<void(std::span<const RecordParts>, std::vector<Stack>&)>;
+using BuildStacks = std::function<void(std::span<const RecordParts>, std::vector<Stack>&)>;
 
-std::vector<Stack> build_all(const std::vector<RecordParts>& records, const Build& build) {
+std::vector<Stack> build_all(const std::vector<RecordParts>& records, const BuildStacks& build) {
   std::vector<Stack> stacks;
   for (size_t first = 0; first < records.size(); first += 3)
     build(std::span(records).subspan(first, std::min<size_t>(3, records.size() - first)), stacks);
@@ -64,7 +64,7 @@ TEST(Samples, AreThoseOfOnePromptEach) {
       different += answer.tokens != apart.at({key.first, key.second / 4 * 4}).tokens;
     EXPECT_GT(different, 20) << "samples differ from the first one";
     for (const int32_t tokens : {3, 200})
-      for (const Build& build : {Build(build_tree), Build(build_prefix)})
+      for (const BuildStacks& build : {BuildStacks(build_tree), BuildStacks(build_prefix)})
         test::expect_same(test::decode(*backend, build_all(records, build), sampling(tokens)), apart,
                           "in steps of " + std::to_string(tokens));
   }
