@@ -30,6 +30,10 @@ bool votes(const Job& job) {
   return job.method.samples > 1 && job.task.kind != TaskKind::chat && job.output.samples == SampleRows::vote;
 }
 
+int32_t samples_of(const Job& job, const Record& record) {
+  return record.samples > 0 ? record.samples : job.method.samples;
+}
+
 RowContent vote(std::vector<RowContent> samples) {
   std::vector<std::vector<RowAnswer*>> said;
   for (RowContent& sample : samples) said.push_back(answers_of(sample));
@@ -62,10 +66,6 @@ RowContent vote(std::vector<RowContent> samples) {
 SampledTask::SampledTask(const Job& job, const std::function<std::unique_ptr<Task>(const Job&)>& make)
     : job_(sample_job(job)), votes_(votes(job)), task_(make(job_)) {}
 
-int32_t SampledTask::samples_of(const Record& record) const {
-  return record.samples > 0 ? record.samples : job_.method.samples;
-}
-
 std::shared_ptr<const BinParts> SampledTask::repeated(const std::shared_ptr<const BinParts>& bin,
                                                       int32_t samples) {
   if (bins_.size() >= kMostRepeated) bins_.clear();
@@ -80,7 +80,7 @@ std::shared_ptr<const BinParts> SampledTask::repeated(const std::shared_ptr<cons
 
 RecordParts SampledTask::parts(const Record& record) {
   RecordParts parts = task_->parts(record);
-  const int32_t samples = samples_of(record);
+  const int32_t samples = samples_of(job_, record);
   if (samples == 1) return parts;
   const float temperature = parts.decoding ? parts.decoding->temperature : job_.method.temperature;
   if (!(temperature > 0))
@@ -98,12 +98,13 @@ RecordParts SampledTask::parts(const Record& record) {
 
 std::vector<std::optional<Tokens>> SampledTask::wanted(const Record& record,
                                                        const nlohmann::json& gold) const {
-  if (samples_of(record) > 1) refuse("training data has one answer to a question; set method.samples: 1");
+  if (samples_of(job_, record) > 1)
+    refuse("training data has one answer to a question; set method.samples: 1");
   return task_->wanted(record, gold);
 }
 
 Row SampledTask::row(const Record& record, const std::vector<Answer>& answers) const {
-  const auto samples = static_cast<size_t>(samples_of(record));
+  const auto samples = static_cast<size_t>(samples_of(job_, record));
   if (samples == 1 || answers.empty()) return task_->row(record, answers);
   Row row;
   std::vector<RowContent> contents;

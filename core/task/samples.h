@@ -17,7 +17,6 @@ class SampledTask final : public Task {
   Row row(const Record& record, const std::vector<Answer>& answers) const override;
 
  private:
-  int32_t samples_of(const Record& record) const;
   std::shared_ptr<const BinParts> repeated(const std::shared_ptr<const BinParts>& bin, int32_t samples);
 
   Job job_;
@@ -29,6 +28,9 @@ class SampledTask final : public Task {
   };
   std::map<std::pair<const BinParts*, int32_t>, Bin> bins_;
 };
+
+/// How many answers are drawn to each question of a record.
+int32_t samples_of(const Job& job, const Record& record);
 
 /// Whether the rows of a job have the most frequent of several samples.
 bool votes(const Job& job);

@@ -66,9 +66,7 @@ void check_fields(const PromptPart& part, const std::string& text, const std::st
         prompt.columns.push_back({field, place});
       continue;
     }
-    const std::vector<std::string> known(names.begin(), names.end());
-    refuse("{}: {{{}}} has no meaning here{}; {}", place, shorten_text(field, 60),
-           suggest_spelling(field, known),
+    refuse("{}: {{{}}} has no meaning here; {}", place, shorten_text(field, 60),
            names.empty() ? "this part can have no fields ({{ stands for a brace)"
                          : fmt::format("it can have {}{}", in_braces(names),
                                        columns ? " and columns of the corpus" : ""));

@@ -235,7 +235,7 @@ TEST_F(OwnPromptRun, MistakesNameTheLine) {
   expect("document: '{document} {question}'", at + "document: {question} has no meaning here", "name: ippd");
   expect("question: '{question} {'", at + "question: the brace at \"{\"", "name: ippd");
   expect("example: '{document}'", at + "example: {answer} is missing", "name: ippd");
-  expect("sytem: x", "unknown key \"task.prompt.sytem\"; did you mean \"task.prompt.system\"?", "name: ippd");
+  expect("sytem: x", "unknown key \"sytem\"; did you mean \"system\"?", "name: ippd");
   expect("system: x", "task.prompt does not work with method.name seqbatch", "name: seqbatch");
   const std::string both = error(ask("  instruction: A\n  prompt: {instruction: B}\n"));
   EXPECT_NE(both.find("task.instruction and task.prompt.instruction are both given"), std::string::npos)
@@ -304,6 +304,8 @@ TEST_F(OwnPromptRun, ExamplesAreInItsWords) {
 
 TEST_F(OwnPromptRun, ThePapersPromptsAreAccepted) {
   const std::string folder = std::string(SHEAF_SOURCE_DIR) + "/configs/papers/prompts/";
+  scratch_.write("rows.jsonl", R"({"id":"a","c":"Oss has a bridge.","qs":["Where?","Which?"]})"
+                               "\n");
   int seen = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string prompt = "  prompt: " + entry.path().string() + "\n";
