@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,25 @@ struct Job {
     AnswerKind answers = AnswerKind::free;  ///< ask: of questions without options that do not say it
     bool free_spans = false;  ///< spans are asked for as free texts: no answer is decoded; no key of the file
 
+    /// The user's own words (core/task/own_prompt.h); a part that is not given has the built-in ones.
+    struct Prompt {
+      std::optional<std::string> system;       ///< empty: no system turn; not given: the chat template's own
+      std::optional<std::string> instruction;  ///< begins the user's turn
+      std::optional<std::string> document;     ///< a document with what stands around it
+      std::optional<std::string> question;     ///< from the document to the end of the user's turn
+      std::optional<std::string> example;      ///< each stands after the instruction
+      AnswerEnd answer_end = AnswerEnd::line;  ///< ask
+      std::string file;                        ///< that gives the parts which the job does not; empty: none
+
+      struct Column {
+        std::string name;
+        std::string place;  ///< "configs/demo.yaml:9: task.prompt.document"
+      };
+      std::string document_place;   ///< of `document`, for messages; no key of the file
+      std::vector<Column> columns;  ///< of the corpus, which the parts name; no key of the file
+      std::string shots;            ///< examples of input.shots as the prompt has them; no key of the file
+    } prompt;
+
     struct Examples {
       std::string path;                 ///< records with gold values, or a dataset; empty: no examples
       int32_t per_category = 8;         ///< most examples of a category
@@ -132,6 +152,7 @@ struct Job {
     int32_t top_k = 0;
     float top_p = 1;
     uint64_t seed = 0;
+    int32_t samples = 1;  ///< answers that are drawn to each question; chat: where the request has no `n`
     Speculate speculate = {};
   } method;
 
@@ -167,9 +188,10 @@ struct Job {
     bool spans = false;               ///< where every value stands in its document
     bool sources = false;             ///< extract: rows say which model gave each value
     bool confidence = false;          ///< how likely every value is right
-    std::string calibration;          ///< file that `sheaf calibrate` wrote; empty: probabilities as decoded
-    bool tokens = false;              ///< how many tokens document and answers have
-    bool timing = false;              ///< seconds from the engine's taking the row to its last answer
+    SampleRows samples = SampleRows::vote;
+    std::string calibration;  ///< file that `sheaf calibrate` wrote; empty: probabilities as decoded
+    bool tokens = false;      ///< how many tokens document and answers have
+    bool timing = false;      ///< seconds from the engine's taking the row to its last answer
   } output;
 
   struct Cost {

@@ -120,6 +120,22 @@ enum class OptionChoice : uint8_t {
 template <>
 inline constexpr std::string_view kWords<OptionChoice>[] = {"likeliest", "greedy"};
 
+/// Where a free answer to a question ends, besides its length limit.
+enum class AnswerEnd : uint8_t {
+  line,         ///< at a line break
+  end_of_text,  ///< where the model ends its turn
+};
+template <>
+inline constexpr std::string_view kWords<AnswerEnd>[] = {"line", "end_of_text"};
+
+/// What a row says of several samples of its answers.
+enum class SampleRows : uint8_t {
+  vote,  ///< the most frequent answer, with its share as confidence
+  all,   ///< every sample
+};
+template <>
+inline constexpr std::string_view kWords<SampleRows>[] = {"vote", "all"};
+
 /// What each document of `map-reduce` gives.
 enum class Findings : uint8_t {
   answers,    ///< its own answer to each question

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/task/prompt_text.h"
+#include "core/task/samples.h"
 
 namespace sheaf {
 namespace {
@@ -122,6 +123,17 @@ const std::vector<Method>& table() {
   return methods;
 }
 
+std::unique_ptr<Task> make_sample_task(const Tokenizer& tokenizer, const ChatTemplate& chat, const Job& job,
+                                       const Schema& schema, const Examples* examples) {
+  const TaskContext context{tokenizer, chat, job, find_method(job.method.name).wording, examples};
+  if (examples && !examples->by_category.empty())
+    if (const std::string trouble = examples_trouble(job.method); !trouble.empty()) refuse("{}", trouble);
+  if (job.task.kind == TaskKind::chat) return make_chat_task(context);
+  check_tokenizer(context);
+  if (context.wording.answers == AnswerForm::list) return make_list_task(context, schema);
+  return job.task.kind == TaskKind::ask ? make_ask_task(context) : make_extract_task(context, schema);
+}
+
 }  // namespace
 
 bool Method::serves(TaskKind task) const {
@@ -184,15 +196,36 @@ std::string list_trouble(const Job& job) {
   return {};
 }
 
+std::string samples_trouble(const Job& job) {
+  const Job::Method& method = job.method;
+  if (method.samples == 1) return {};
+  if (find_method(method.name).wording.findings)
+    return fmt::format("method.samples does not work with method.name {}, which decodes in two rounds",
+                       method.name);
+  if (method.values == ValueSight::positional)
+    return "method.samples works only with method.values independent: positional values see each other";
+  if (!job.task.trust.run.empty())
+    return "method.samples does not work with task.trust, whose values are not drawn; leave out one of them";
+  if (method.temperature == 0 && job.task.kind != TaskKind::chat)
+    return "method.samples needs a method.temperature above 0: at 0 all samples are the same";
+  return {};
+}
+
+std::string prompt_trouble(const Job& job) {
+  const Wording& wording = find_method(job.method.name).wording;
+  if (wording.answers == AnswerForm::list)
+    return fmt::format("task.prompt does not work with method.name {}, which asks for one numbered list",
+                       job.method.name);
+  return {};
+}
+
 std::unique_ptr<Task> make_task(const Tokenizer& tokenizer, const ChatTemplate& chat, const Job& job,
                                 const Schema& schema, const Examples* examples) {
-  const TaskContext context{tokenizer, chat, job, find_method(job.method.name).wording, examples};
-  if (examples && !examples->by_category.empty())
-    if (const std::string trouble = examples_trouble(job.method); !trouble.empty()) refuse("{}", trouble);
-  if (job.task.kind == TaskKind::chat) return make_chat_task(context);
-  check_tokenizer(context);
-  if (context.wording.answers == AnswerForm::list) return make_list_task(context, schema);
-  return job.task.kind == TaskKind::ask ? make_ask_task(context) : make_extract_task(context, schema);
+  if (job.method.samples > 1 || job.task.kind == TaskKind::chat)
+    return std::make_unique<SampledTask>(job, [&](const Job& of_sample) {
+      return make_sample_task(tokenizer, chat, of_sample, schema, examples);
+    });
+  return make_sample_task(tokenizer, chat, job, schema, examples);
 }
 
 Builder make_builder(const Job::Method& method) {

@@ -64,9 +64,11 @@ void check_chains(const RecordParts& record, std::string_view method);
 
 /// A slot for one question of a record, all fields but the segments filled in.
 Slot make_slot(const RecordParts& record, size_t question);
-/// The slot of a question whose answer continues `prompt`, or one for each of its options, each in a segment
-/// of its own.
-void add_slots(Stack& stack, const RecordParts& record, size_t question, SegmentId prompt);
+/// The places of the questions that are asked, those of a question's samples together.
+std::vector<std::vector<size_t>> asked_places(const RecordParts& record);
+/// The slot of a question whose answer continues `prompt`; or one for each of its options, or of its samples,
+/// each in a segment of its own.
+void add_slots(Stack& stack, const RecordParts& record, std::span<const size_t> places, SegmentId prompt);
 
 /// A method: what it does to prompts, said once. Every list, check, default and text about methods is read
 /// from here; no other file asks for a method by its name.
@@ -101,6 +103,11 @@ std::string trust_trouble(const Job::Method& method);
 std::string examples_trouble(const Job::Method& method);
 /// Why task.list_attributes cannot be as the job says; empty: it can.
 std::string list_trouble(const Job& job);
+
+/// Why a job cannot draw several samples; empty: it can.
+std::string samples_trouble(const Job& job);
+/// Why its method cannot word prompts as task.prompt says; empty: it can.
+std::string prompt_trouble(const Job& job);
 
 /// The task of a job, worded as its method wants it. The task keeps references to all of these.
 std::unique_ptr<Task> make_task(const Tokenizer& tokenizer, const ChatTemplate& chat, const Job& job,

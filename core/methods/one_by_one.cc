@@ -73,12 +73,12 @@ void build_ape(std::span<const RecordParts> records, bool shared, std::vector<St
       end = std::max(end, stack.end_position(sees.back().segment));
       tokens += static_cast<int32_t>(document.tokens.size());
     }
-    for (const size_t q : record.asked()) {
+    for (const std::vector<size_t>& places : asked_places(record)) {
       Tokens question = record.bin->opening;
-      append(question, record.questions()[q].tokens);
+      append(question, record.questions()[places[0]].tokens);
       const size_t first = stack.slots.size();
-      add_slots(stack, record, q, stack.add({Role::question, std::move(question), end, sees, false}));
-      stack.slots[first].alone_tokens += tokens;
+      add_slots(stack, record, places, stack.add({Role::question, std::move(question), end, sees, false}));
+      for (size_t i = 0; i < places.size(); ++i) stack.slots[first + i].alone_tokens += tokens;
     }
   }
 }

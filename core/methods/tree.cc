@@ -30,9 +30,10 @@ Above add_document(Stack& stack, SegmentId instruction, const RecordParts& recor
   return above;
 }
 
-/// A question that sees `sees`; its answer continues it.
-void add_question(Stack& stack, const RecordParts& record, size_t q, std::vector<Sight> sees, Tokens tokens) {
-  add_slots(stack, record, q,
+/// A question that sees `sees`; its answer continues it. `places`: of its samples.
+void add_question(Stack& stack, const RecordParts& record, std::span<const size_t> places,
+                  std::vector<Sight> sees, Tokens tokens) {
+  add_slots(stack, record, places,
             stack.add_after(std::move(sees), record.own_questions.empty() ? Role::key : Role::question,
                             std::move(tokens)));
 }
@@ -69,17 +70,18 @@ void build_separate(std::span<const RecordParts> records, std::vector<Stack>& ou
       for (const Tokens* part : {&record.bin->instruction, &record.head, &record.document,
                                  &record.bin->opening, &record.questions()[q].tokens})
         append(prompt.tokens, *part);
-      add_slots(stack, record, q, stack.add(std::move(prompt)));
+      add_slots(stack, record, {&q, 1}, stack.add(std::move(prompt)));
     }
   }
 }
 
 void build_prefix(std::span<const RecordParts> records, std::vector<Stack>& out) {
   for (const RecordParts& record : records) {
-    for (const size_t q : record.asked()) {
+    for (const std::vector<size_t>& places : asked_places(record)) {
       Stack& stack = out.emplace_back();
       const SegmentId instruction = add_instruction(stack, *record.bin);
-      add_question(stack, record, q, add_document(stack, instruction, record), record.questions()[q].tokens);
+      add_question(stack, record, places, add_document(stack, instruction, record),
+                   record.questions()[places[0]].tokens);
     }
   }
 }
@@ -95,7 +97,8 @@ void build_tree(std::span<const RecordParts> records, std::vector<Stack>& out) {
       above = add_document(stack, instruction, record);
     else if (!has_same_document(record, records[i - 1]))
       above = add_document(stack, instruction, record, above, records[i - 1].head);
-    for (const size_t q : record.asked()) add_question(stack, record, q, above, record.questions()[q].tokens);
+    for (const std::vector<size_t>& places : asked_places(record))
+      add_question(stack, record, places, above, record.questions()[places[0]].tokens);
   }
 }
 
@@ -112,10 +115,10 @@ void build_joint_tree(std::span<const RecordParts> records, std::vector<Stack>& 
     sees.push_back({stack.add_after(sees, Role::document, std::move(tokens))});
   }
   for (size_t j = 0; j < records.size(); ++j) {
-    for (size_t q = 0; q < records[j].questions().size(); ++q) {
+    for (const std::vector<size_t>& places : asked_places(records[j])) {
       Tokens tokens = labels[j].section;
-      append(tokens, records[j].questions()[q].tokens);
-      add_question(stack, records[j], q, sees, std::move(tokens));
+      append(tokens, records[j].questions()[places[0]].tokens);
+      add_question(stack, records[j], places, sees, std::move(tokens));
     }
   }
 }
@@ -167,7 +170,8 @@ Slot make_slot(const RecordParts& record, size_t question) {
   slot.watch = parts.watch;
   slot.search = parts.search;
   slot.decoding = record.decoding;
-  slot.stream = mix(record.stream, question);
+  slot.stream = mix(record.stream, record.question_of(question));
+  if (const size_t sample = record.sample_of(question); sample > 0) slot.stream = mix(slot.stream, sample);
   slot.record = record.record;
   slot.question = static_cast<int32_t>(question);
   slot.alone_tokens =
@@ -176,13 +180,33 @@ Slot make_slot(const RecordParts& record, size_t question) {
   return slot;
 }
 
-void add_slots(Stack& stack, const RecordParts& record, size_t question, SegmentId prompt) {
-  Slot slot = make_slot(record, question);
-  slot.prompt = slot.answer = prompt;
-  const AnswerTrie* list = record.questions()[question].list();
-  if (!list || list->options().empty()) return stack.slots.push_back(std::move(slot));
+std::vector<std::vector<size_t>> asked_places(const RecordParts& record) {
+  std::vector<std::vector<size_t>> questions;
+  for (const size_t place : record.asked()) {
+    const bool same =
+        !questions.empty() && record.question_of(questions.back()[0]) == record.question_of(place);
+    same ? questions.back().push_back(place) : questions.push_back({place});
+  }
+  return questions;
+}
+
+void add_slots(Stack& stack, const RecordParts& record, std::span<const size_t> places, SegmentId prompt) {
   std::vector<Sight> sees = stack.segments[prompt].sees;
   sees.push_back({prompt});
+  const AnswerTrie* list = record.questions()[places[0]].list();
+  const bool options = list && !list->options().empty();
+  if (options && places.size() > 1) fail("options are scored, and yet there are several samples");
+  if (places.size() > 1)
+    for (const size_t place : places) {
+      Slot slot = make_slot(record, place);
+      slot.prompt = prompt;
+      slot.answer = stack.add_after(sees, Role::value, {});
+      stack.slots.push_back(std::move(slot));
+    }
+  if (places.size() > 1) return;
+  Slot slot = make_slot(record, places[0]);
+  slot.prompt = slot.answer = prompt;
+  if (!options) return stack.slots.push_back(std::move(slot));
   for (const auto& option : list->options()) {
     slot.allowed = option;
     slot.max_tokens = option->longest();

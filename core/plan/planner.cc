@@ -98,7 +98,7 @@ Plan Planner::plan(std::vector<ReadyRecord> records) {
     size_t prompt = parts.bin->instruction.size() + parts.document_tokens() + parts.bin->opening.size();
     for (size_t q = 0; q < parts.questions().size(); ++q) {
       asked += parts.asks(q) ? 1 : 0;
-      prompt += parts.questions()[q].tokens.size();
+      if (parts.sample_of(q) == 0) prompt += parts.questions()[q].tokens.size();
     }
     outcome.prompt_tokens = static_cast<int32_t>(prompt);
     if (asked == 0) continue;

@@ -3,7 +3,7 @@
 #include "core/base/error.h"
 #include "core/task/find_text.h"
 #include "core/task/gold.h"
-#include "core/task/prompt_text.h"
+#include "core/task/own_prompt.h"
 #include "core/task/record_row.h"
 #include "core/task/text_answers.h"
 #include "core/text/utf8.h"
@@ -27,6 +27,11 @@ constexpr std::string_view kChainInstruction = "Answer the question about the pa
 constexpr std::string_view kSummaryInstruction =
     "Summarize the given documents concisely, focusing on the key points and main ideas.";
 
+/// The system text and the instruction have no fields.
+std::string no_values(std::string_view) {
+  return {};
+}
+
 class AskTask : public WordedTask {
  public:
   explicit AskTask(const TaskContext& context)
@@ -34,14 +39,14 @@ class AskTask : public WordedTask {
                     context.job}),
         wording_(context.wording),
         chains_(wording_.one_by_one && !wording_.findings),
-        examples_(context.examples ? context.examples->of("") : std::vector<Example>()) {
-    const std::string text = instruction(chains_ ? kChainInstruction : kInstruction);
-    blank_line_ = share_out(tokenizer_, "A text.", "\n\n", "Question: ");
-    // The amateur of chains reads no document, so its heading is the document's.
-    instruction_ = text + (chains_ ? blank_line_.first : wording_.plain_text ? "\n\nDocument:" : kPassage);
+        examples_(context.examples ? context.examples->of("") : std::vector<Example>()),
+        own_(tokenizer_, job_.task.prompt,
+             {.apart = chains_, .asks = true, .answer_has_space = chat_.turn.empty()}) {
+    blank_line_ = own_.between();
     bin_ = make_bin(examples_);
+    own_.check_head(bin_->instruction);
     if (!examples_.empty()) check_examples(context.examples->positions);
-    null_ = encode(chat_.turn.empty() ? " null" : "null");
+    null_ = encode(answer_text("null"));
     watch_ = make_watch(job_, null_);
     if (watch_ && null_.empty())
       refuse(
@@ -58,10 +63,9 @@ class AskTask : public WordedTask {
   std::vector<std::string> notices() const override {
     Question probe;
     probe.text = "What?";
-    return seam_notices(tokenizer_, chat_,
-                        {instruction_pieces(chat_, instruction_),
-                         {{document_text("A text."), false}},
-                         question_pieces(probe)});
+    return seam_notices(
+        tokenizer_, chat_,
+        {head_pieces({}), {{document_text({}, "A text."), false}}, question_pieces({}, probe)});
   }
 
   std::string bin_name(const Record& record) const override {
@@ -72,15 +76,16 @@ class AskTask : public WordedTask {
   RecordParts parts(const Record& record) override {
     RecordParts parts;
     parts.bin = bin_of(record);
-    for (const Question& question : record.questions) parts.own_questions.push_back(make_question(question));
+    for (const Question& question : record.questions)
+      parts.own_questions.push_back(make_question(record, question));
     if (!wording_.one_by_one) {
-      parts.document = encode(document_text(whole_document(record)));
+      parts.document = encode(document_text(record, whole_document(record)));
       if (std::ranges::any_of(parts.own_questions, &QuestionParts::copied)) add_copies(record, parts);
       return parts;
     }
     for (size_t i = 0; i < record.documents.size(); ++i) {
       DocumentParts& chain = parts.documents.emplace_back();
-      chain.tokens = encode(document_text(record.documents[i]));
+      chain.tokens = encode(document_text(record, record.documents[i]));
       for (const Question& question : record.questions)
         chain.relevance.push_back(static_cast<float>(question.relevance[i]));
     }
@@ -133,32 +138,73 @@ class AskTask : public WordedTask {
   std::shared_ptr<const BinParts> make_bin(std::span<const Example> shown) const {
     auto bin = std::make_shared<BinParts>();
     bin->instruction = encode_instruction(tokenizer_, head_pieces(shown));
-    bin->closing = encode(blank_line_.first);
+    bin->closing = encode(own_.has_document() ? own_.document_end() : blank_line_.first);
     return bin;
   }
 
-  /// Everything before a document: the instruction, and the examples as turns between it and the document.
+  /// The instruction with what stands between it and the document's part. `shown`: examples in the
+  /// instruction.
+  std::string head(const std::string& shown = "") const {
+    // The amateur of chains reads no document, so its heading is the document's.
+    const std::string heading = chains_               ? blank_line_.first
+                                : wording_.plain_text ? "\n\nDocument:"
+                                                      : kPassage;
+    if (own_.has_instruction()) return own_.head(own_.instruction(no_values) + shown, heading);
+    std::string text = instruction(chains_ ? kChainInstruction : kInstruction);
+    if (!shown.empty()) text += "\n\n" + shown;
+    if (own_.has_document() || !shown.empty()) return own_.head(text, heading);
+    return text + heading;
+  }
+
+  /// Everything before a document: the instruction, and the examples in it or as turns between it and the
+  /// document.
   TextPieces head_pieces(std::span<const Example> shown) const {
-    if (shown.empty()) return instruction_pieces(chat_, instruction_);
+    const std::optional<std::string> system = own_.system(no_values);
+    if (shown.empty()) return instruction_pieces(chat_, head(), system);
+    if (own_.has_example()) {
+      std::string text;
+      for (const Example& example : shown) text += example_text(example);
+      return instruction_pieces(chat_, head(text), system);
+    }
     Dialog dialog;
-    std::string before = instruction_;
+    ChatTemplate chat = chat_;
+    if (system == "") chat.default_system.clear();
+    if (system && !system->empty()) dialog.system = system;
+    std::string before = head();
     for (const Example& example : shown) {
-      const ShownQuestion shown_question = read_shown(example.gold);
-      Question question;
-      question.text = shown_question.text;
-      question.options = shown_question.options;
-      dialog.turns.push_back(before + document_text(example.document) + question_text(question));
-      dialog.turns.push_back(shown_question.answer.value_or("null"));
-      before = kNextPassage;
+      const auto& [question, answer] = read_example(example);
+      dialog.turns.push_back(before + document_text({}, example.document) + question_text({}, question));
+      dialog.turns.push_back(answer);
+      before = own_.has_document() ? own_.before_document() : std::string(kNextPassage);
     }
     dialog.turns.emplace_back();
-    TextPieces pieces = dialog_pieces(chat_, dialog).before;
+    TextPieces pieces = dialog_pieces(chat, dialog).before;
     pieces.push_back({before, false});
     return pieces;
   }
 
+  static std::pair<Question, std::string> read_example(const Example& example) {
+    const ShownQuestion shown = read_shown(example.gold);
+    Question question;
+    question.text = shown.text;
+    question.options = shown.options;
+    return {question, shown.answer.value_or("null")};
+  }
+
+  /// The example in the words of task.prompt.example, and a blank line.
+  std::string example_text(const Example& example) const {
+    const auto& [question, answer] = read_example(example);
+    const auto value_of = [&](std::string_view field) {
+      return field == "document"   ? example.document
+             : field == "question" ? question.text
+             : field == "options"  ? options_text(question.options)
+                                   : answer;
+    };
+    return own_.example(value_of);
+  }
+
   void check_examples(int32_t positions) const {
-    if (chat_.answer_close.empty())
+    if (!own_.has_example() && chat_.answer_close.empty())
       refuse(
           "task.examples: the chat template {} supports only one turn, and each example is a turn; set "
           "model.chat to a template with several turns, or leave out task.examples",
@@ -182,8 +228,11 @@ class AskTask : public WordedTask {
   }
 
   void make_span_tokens() {
-    if (!span_tokens_) span_tokens_ = make_bare_span_tokens(context_, null_, chat_.turn.empty());
+    if (!span_tokens_) span_tokens_ = make_bare_span_tokens(context_, null_, own_.answer_has_space());
   }
+
+  /// Where in a document's part its text stands; npos: the user's words leave it out.
+  size_t text_place(const Record& record) const { return document_text(record, "\1").find('\1'); }
 
   void add_copies(const Record& record, RecordParts& parts) const {
     using Copies = std::shared_ptr<const AllowedAnswers>;
@@ -194,19 +243,25 @@ class AskTask : public WordedTask {
     };
     parts.copies = copies_of(0, text->size());
     if (job_.input.too_long == TooLong::refuse) return;
-    const std::string shown = document_text(*text);
-    parts.part_copies = [this, shown, lead = shown.find(*text), size = text->size(), copies_of,
+    const std::string shown = document_text(record, *text);
+    parts.part_copies = [this, shown, lead = text_place(record), size = text->size(), copies_of,
                          whole = parts.copies, places = std::vector<size_t>()](
                             std::span<const TokenId> document, size_t begin, size_t end) mutable {
       if (places.empty()) places = token_places(*span_tokens_, shown, document);
       // Parts whose place is not known share the copies of the whole document.
-      if (end >= places.size()) return whole;
+      if (end >= places.size() || lead == std::string::npos) return whole;
       const auto in_text = [&](size_t place) { return std::min(place - std::min(place, lead), size); };
       return copies_of(in_text(places[begin]), in_text(places[end]));
     };
   }
 
-  std::string document_text(const std::string& text) const {
+  /// An answer as it stands after a question.
+  std::string answer_text(const std::string& text) const {
+    return (own_.answer_has_space() ? " " : "") + text;
+  }
+
+  std::string document_text(const Record& record, const std::string& text) const {
+    if (own_.has_document()) return own_.document(record, text);
     return (chains_               ? blank_line_.second + "Passage:\n"
             : wording_.plain_text ? " "
                                   : "") +
@@ -216,14 +271,14 @@ class AskTask : public WordedTask {
   FindingParts make_findings() const {
     FindingParts findings;
     findings.instruction = bin_->instruction;
-    const size_t around = encode(document_text("")).size();
+    const size_t around = encode(document_text({}, "")).size();
     // A finding takes its tokens and the blank line before the next finding. Some tokenizers encode "\n\n"
     // alone as one token and between two texts as two.
     const size_t between = std::max<size_t>(encode("\n\n").size(), 2);
     const auto each = static_cast<size_t>(job_.method.finding_tokens) + between;
     findings.most_tokens = [=](size_t count) { return around + count * each; };
     findings.document = [this, most = findings.most_tokens](std::span<const Tokens> found) {
-      Tokens tokens = encode(document_text(join_findings(found)));
+      Tokens tokens = encode(document_text({}, join_findings(found)));
       // What a model wrote can take more tokens when it is read again.
       if (const size_t longest = most(found.size()); tokens.size() > longest) {
         tokens.resize(longest - std::min(longest, bin_->closing.size()));
@@ -255,7 +310,7 @@ class AskTask : public WordedTask {
     FindingParts findings = *findings_;
     for (const Question& question : record.questions) {
       // The letter of an option would tell the last prompt nothing.
-      const TextPieces pieces = question_pieces(question, !question.options.empty());
+      const TextPieces pieces = question_pieces(record, question, !question.options.empty());
       findings.asked.push_back({encode(pieces), job_.method.finding_tokens, Stop::line, nullptr});
     }
     return std::make_shared<FindingParts>(std::move(findings));
@@ -264,7 +319,11 @@ class AskTask : public WordedTask {
   std::shared_ptr<const FindingParts> make_summaries() const {
     FindingParts findings = *findings_;
     findings.instruction = encode_instruction(
-        tokenizer_, instruction_pieces(chat_, std::string(kSummaryInstruction) + kPassage));
+        tokenizer_,
+        instruction_pieces(chat_,
+                           own_.has_document() ? own_.head(std::string(kSummaryInstruction) + "\n\n", "")
+                                               : std::string(kSummaryInstruction) + kPassage,
+                           own_.system(no_values)));
     TextPieces asked{{blank_line_.second, false}, {chat_.turn, true}};
     if (chat_.turn.empty()) asked = {{blank_line_.second + "Summary:", false}};
     // A text without turns has no other end.
@@ -275,15 +334,15 @@ class AskTask : public WordedTask {
 
   /// The answer with what ends it.
   std::optional<Tokens> answer_tokens(const Question& question, const std::string& text) const {
-    const std::string blank = chat_.turn.empty() ? " " : "";
     if (question.options.empty()) {
+      const bool line_ends_it = chat_.turn.empty() && job_.task.prompt.answer_end == AnswerEnd::line;
       Tokens tokens = encode_part(
-          tokenizer_, {{blank + text, false}, {chat_.turn.empty() ? "\n" : chat_.answer_close, true}});
-      if (!chat_.turn.empty() && tokenizer_.eos) tokens.push_back(*tokenizer_.eos);
+          tokenizer_, {{answer_text(text), false}, {line_ends_it ? "\n" : chat_.answer_close, true}});
+      if (!line_ends_it && tokenizer_.eos) tokens.push_back(*tokenizer_.eos);
       return tokens;
     }
     for (size_t i = 0; i < question.options.size(); ++i)
-      if (text == option_letter(i)) return encode(blank + text);
+      if (text == option_letter(i)) return encode(answer_text(text));
     return std::nullopt;
   }
 
@@ -292,7 +351,7 @@ class AskTask : public WordedTask {
     std::vector<std::string> answers;
     try {
       while (letters_.size() < kMostOptions) {
-        answers.push_back((chat_.turn.empty() ? " " : "") + option_letter(letters_.size()));
+        answers.push_back(answer_text(option_letter(letters_.size())));
         letters_.push_back(make_choices(context_, answers));
       }
     } catch (const Error& error) {
@@ -301,7 +360,18 @@ class AskTask : public WordedTask {
     }
   }
 
-  std::string question_text(const Question& question, bool in_words = false) const {
+  std::string own_question(const Record& record, const Question& question) const {
+    if (!question.options.empty() && !own_.question_has("options"))
+      refuse("the question has options, but task.prompt.question has no {{options}}");
+    return own_.question([&](std::string_view field) {
+      if (field == "question") return question.text;
+      return field == "options" ? options_text(question.options) : field_of(record, field);
+    });
+  }
+
+  /// What follows a document in the user's turn.
+  std::string question_text(const Record& record, const Question& question, bool in_words = false) const {
+    if (own_.has_question()) return own_question(record, question);
     std::string text = blank_line_.second + "Question: " + question.text + "\n";
     for (size_t i = 0; i < question.options.size(); ++i)
       text += option_letter(i) + ") " + question.options[i] + "\n";
@@ -311,30 +381,32 @@ class AskTask : public WordedTask {
     return text;
   }
 
-  TextPieces question_pieces(const Question& question, bool in_words = false) const {
-    const std::string text = question_text(question, in_words);
-    if (chat_.turn.empty()) return {{text + "Answer:", false}};
+  TextPieces question_pieces(const Record& record, const Question& question, bool in_words = false) const {
+    const std::string text = question_text(record, question, in_words);
+    if (chat_.turn.empty()) return {{text + (own_.has_question() ? "" : "Answer:"), false}};
     return {{text, false}, {chat_.turn, true}};
   }
 
-  QuestionParts make_question(const Question& question) {
+  QuestionParts make_question(const Record& record, const Question& question) {
     check_options(question);
     const AnswerKind kind = answer_kind(question, job_.task.answers);
     if (question.options.size() > letters_.size())
       refuse("a question has {} options, which are answered by letter: {}", question.options.size(),
              trouble_);
     QuestionParts parts;
-    parts.tokens = encode(question_pieces(question));
+    parts.tokens = encode(question_pieces(record, question));
     if (parts.tokens.empty())
       refuse("{} has no tokens for the question; use a model whose tokenizer covers its text",
              tokenizer_name(context_));
     parts.max_tokens = job_.method.max_value_tokens;
+    const bool copied = kind == AnswerKind::span && !job_.task.free_spans;
+    if (job_.task.prompt.answer_end == AnswerEnd::end_of_text && !copied) parts.stop = Stop::text;
     parts.watch = question.options.empty() ? watch_ : chosen_watch_;
     if (!question.options.empty()) {
       parts.allowed = letters_[question.options.size() - 1];
       parts.max_tokens = std::max(parts.max_tokens, parts.list()->longest());
     }
-    if (kind == AnswerKind::span && !job_.task.free_spans) {
+    if (copied) {
       if (const std::string trouble = span_trouble(wording_, job_.method.name); !trouble.empty())
         refuse("{}", trouble);
       make_span_tokens();
@@ -378,7 +450,8 @@ class AskTask : public WordedTask {
       out.value = option_letter(static_cast<size_t>(option));
       out.option = question.options[option];
     } else {
-      out = read_line(text, answer.ending == Ending::length);
+      const bool line = job_.task.prompt.answer_end == AnswerEnd::line;
+      out = (line ? read_line : read_lines)(text, answer.ending == Ending::length);
     }
     add_details(answer.logprob, text, out);
     if (!job_.output.confidence) return out;
@@ -390,10 +463,10 @@ class AskTask : public WordedTask {
   const Wording wording_;
   const bool chains_;  ///< the documents' chains are computed apart and read together
   const std::vector<Example> examples_;
+  const OwnPrompt own_;
   std::map<size_t, std::shared_ptr<const BinParts>> bins_without_;  ///< by the example that is left out
   std::shared_ptr<const TokenSpelling> span_tokens_;                ///< where an answer is a span
   Between blank_line_;  ///< before a document's heading and before a question
-  std::string instruction_;
   std::shared_ptr<const BinParts> bin_;
   std::optional<FindingParts> findings_;           ///< what all first rounds have in common
   std::shared_ptr<const FindingParts> summaries_;  ///< where the first round is the same for all records

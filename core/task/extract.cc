@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/task/find_text.h"
 #include "core/task/gold.h"
+#include "core/task/own_prompt.h"
 #include "core/task/record_row.h"
 #include "core/task/text_answers.h"
 #include "core/text/utf8.h"
@@ -37,9 +38,9 @@ class ExtractTask : public WordedTask {
         whole_(context.wording.answers == AnswerForm::object),
         joint_(!whole_ && context.wording.skeleton && context.job.method.stacking == Stacking::joint),
         alone_(!context.job.task.list_attributes),
+        own_(tokenizer_, job_.task.prompt, {.labels = joint_}),
         forms_(context.tokenizer) {
     line_break_ = share_out(tokenizer_, "{", "\n", markers() ? "1:" : "  \"a\":");
-    opening_ = encode(opening_pieces());
     null_ = encode(" null");
     watch_ = make_watch(job_, null_);
     if (watch_ && null_.empty())
@@ -47,15 +48,15 @@ class ExtractTask : public WordedTask {
           "{} has no tokens for null, which output.confidence and method.null_bias need; use another model",
           tokenizer_name(context));
     // What the tokenizer cannot do is said before the first row.
-    if (whole_ && opening_.empty())
+    if (whole_ && encode(answer_opening()).empty())
       refuse("{} has no token for the {{ that opens an answer; use another model, or the method hpd",
              tokenizer_name(context));
     for (const Category& category : schema.categories) {
       if (!whole_ && !span_tokens_ && has_spans(category)) span_tokens_ = make_span_tokens(context);
       for (const Attribute& attribute : category.attributes)
-        if (!whole_) make_question(attribute, 0);
+        if (!whole_) make_question(category, attribute, 0);
     }
-    if (!examples_.by_category.empty() && chat_.answer_close.empty())
+    if (!examples_.by_category.empty() && !own_.has_example() && chat_.answer_close.empty())
       refuse(
           "task.examples: the chat template {} supports only one turn, and each example is a turn; set "
           "model.chat to a template with several turns, or leave out task.examples",
@@ -70,9 +71,9 @@ class ExtractTask : public WordedTask {
     const Category probe{"", {{"Brand", "the maker"}}};
     std::vector<Example> shown;
     if (!examples_.by_category.empty()) shown.push_back({"A cup, 3 oz.", {{"Brand", "Oak"}}});
-    std::vector<TextPieces> parts{head_pieces(probe, shown), document_pieces("A pen, 7 in.")};
-    if (!alone_) parts.push_back(opening_pieces());
-    parts.push_back(question_pieces(probe.attributes[0], 0));
+    std::vector<TextPieces> parts{head_pieces(probe, shown), document_pieces({}, "A pen, 7 in.")};
+    if (!alone_) parts.push_back(opening_pieces(probe));
+    parts.push_back(question_pieces(probe, probe.attributes[0], 0));
     parts.push_back({{" \"x\",", false}});
     return seam_notices(tokenizer_, chat_, parts);
   }
@@ -94,7 +95,7 @@ class ExtractTask : public WordedTask {
     }
     RecordParts parts;
     parts.bin = bin;
-    parts.document = encode(document_pieces(record.document));
+    parts.document = encode(document_pieces(record, record.document));
     if (!whole_ && has_spans(category_of(record))) add_copies(record, parts);
     return parts;
   }
@@ -183,29 +184,62 @@ class ExtractTask : public WordedTask {
     return line_break_.second + key_name(attribute, index);
   }
 
-  std::string instruction_text(const Category& category) const {
-    std::string text = instruction(joint_ ? kJointInstruction : kExtractInstruction);
-    if (alone_) return text + "\n\n" + std::string(kProduct);
-    text += "\n\nAttributes:\n";
+  /// A line for each attribute.
+  std::string attribute_list(const Category& category) const {
+    std::string text;
     for (size_t i = 0; i < category.attributes.size(); ++i)
       text += (markers() ? fmt::format("{}. ", i + 1) : "- ") + attribute_line(category.attributes[i]);
-    if (joint_) return text + "\nProducts:\n";
-    return text + "\n" + std::string(kProduct);
+    return text;
+  }
+
+  OwnPrompt::Values about(const Category& category, std::string_view attributes) const {
+    return [&category, list = without_line_end(attributes)](std::string_view field) {
+      return field == "attributes" ? list : field == "category" ? category.name : std::string();
+    };
+  }
+
+  std::optional<std::string> own_system(const Category& category) const {
+    return own_.system(about(category, attribute_list(category)));
+  }
+
+  /// The instruction with the heading of the document that follows it.
+  std::string instruction_text(const Category& category, const std::string& shown = "") const {
+    const std::string heading = joint_ ? "Products:\n" : std::string(kProduct);
+    if (own_.has_instruction())
+      return own_.head(own_.instruction(about(category, attribute_list(category))) + shown, "\n\n" + heading);
+    std::string text = instruction(joint_ ? kJointInstruction : kExtractInstruction);
+    if (!alone_) text += "\n\nAttributes:\n" + attribute_list(category);
+    if (!shown.empty()) text += (alone_ ? "\n\n" : "\n") + shown;
+    if (own_.has_document()) return own_.head(text, "");
+    return text + (alone_ ? "\n\n" : "\n") + heading;
   }
 
   /// Everything before a document: the instruction, and the examples as turns between it and the document.
   TextPieces head_pieces(const Category& category, std::span<const Example> shown) const {
+    if (shown.empty()) return instruction_pieces(chat_, instruction_text(category), own_system(category));
+    if (own_.has_example()) {
+      std::string text;
+      for (const Example& example : shown) text += example_text(category, example);
+      return instruction_pieces(chat_, instruction_text(category, text), own_system(category));
+    }
     std::string before = instruction_text(category);
-    if (shown.empty()) return instruction_pieces(chat_, before);
     Dialog dialog;
+    ChatTemplate chat = chat_;
+    const std::optional<std::string> system = own_system(category);
+    if (system == "") chat.default_system.clear();
+    if (system && !system->empty()) dialog.system = system;
+    Record record;
+    record.category = category.name;
     for (const Example& example : shown) {
-      dialog.turns.push_back(before + example.document);
+      dialog.turns.push_back(
+          before + (own_.has_document() ? own_.document(record, example.document) : example.document) +
+          (own_.has_question() ? own_question(category, attribute_list(category)) : ""));
       dialog.turns.push_back("{" + line_break_.first +
                              object_text(category, written_values(category, example.gold)));
-      before = kProduct;
+      before = own_.has_document() ? own_.before_document() : std::string(kProduct);
     }
     dialog.turns.emplace_back();
-    TextPieces pieces = dialog_pieces(chat_, dialog).before;
+    TextPieces pieces = dialog_pieces(chat, dialog).before;
     pieces.push_back({before, false});
     return pieces;
   }
@@ -255,31 +289,60 @@ class ExtractTask : public WordedTask {
         by_prompt ? "raise method.prompt_tokens" : "use a model with a longer context");
   }
 
+  /// Between the user's turn and the first key.
+  TextPieces answer_opening() const { return {{chat_.turn, true}, {"{" + line_break_.first, false}}; }
+
+  std::string own_question(const Category& category, std::string_view attributes) const {
+    return own_.question(about(category, attributes));
+  }
+
   /// From the end of the document to the start of the answer.
-  TextPieces opening_pieces() const { return {{chat_.turn, true}, {"{" + line_break_.first, false}}; }
+  TextPieces opening_pieces(const Category& category) const {
+    TextPieces pieces = answer_opening();
+    if (own_.has_question())
+      pieces.insert(pieces.begin(), {own_question(category, attribute_list(category)), false});
+    return pieces;
+  }
 
   /// What asks for an attribute: its key, and where the instruction does not list it, what it means.
-  TextPieces question_pieces(const Attribute& attribute, size_t index) const {
+  TextPieces question_pieces(const Category& category, const Attribute& attribute, size_t index) const {
     TextPieces pieces;
     if (alone_) {
-      pieces = opening_pieces();
-      pieces.insert(pieces.begin(), {"\n\nAttributes:\n- " + attribute_line(attribute), false});
+      const std::string line = "- " + attribute_line(attribute);
+      pieces = answer_opening();
+      pieces.insert(pieces.begin(),
+                    {own_.has_question() ? own_question(category, line) : "\n\nAttributes:\n" + line, false});
     }
     pieces.push_back({key_text(attribute, index), false});
     return pieces;
   }
 
-  TextPieces document_pieces(const std::string& text) const {
-    return {{chat_.turn.empty() && !joint_ ? text + "\n" : text, false}};
+  TextPieces document_pieces(const Record& record, const std::string& text) const {
+    if (own_.has_document()) return {{own_.document(record, text), false}};
+    if (joint_) return {{text, false}};
+    const bool turns = !chat_.turn.empty() || own_.has_question();
+    return {{text + (turns ? own_.between().first : "\n"), false}};
+  }
+
+  /// The example in the words of task.prompt.example, and a blank line.
+  std::string example_text(const Category& category, const Example& example) const {
+    const std::string answer =
+        "{" + line_break_.first + object_text(category, written_values(category, example.gold));
+    const auto value_of = [&](std::string_view field) {
+      return field == "document" ? example.document : field == "answer" ? answer : category.name;
+    };
+    return own_.example(value_of);
   }
 
   std::shared_ptr<const BinParts> make_bin(const Category& category, std::span<const Example> shown) const {
     auto bin = std::make_shared<BinParts>();
     bin->instruction = encode_instruction(tokenizer_, head_pieces(category, shown));
-    bin->closing = encode(document_pieces(""));
+    own_.check_head(bin->instruction);
+    bin->closing =
+        encode(own_.has_document() ? TextPieces{{own_.document_end(), false}} : document_pieces({}, ""));
     if (whole_) {
       QuestionParts object;
-      object.tokens = opening_;
+      object.tokens = encode(opening_pieces(category));
       object.stop = Stop::object;
       object.max_tokens = 8;
       for (const Attribute& attribute : category.attributes)
@@ -288,22 +351,24 @@ class ExtractTask : public WordedTask {
       bin->questions.push_back(std::move(object));
       return bin;
     }
-    if (!alone_) bin->opening = opening_;
+    if (!alone_) bin->opening = encode(opening_pieces(category));
     for (size_t i = 0; i < category.attributes.size(); ++i)
-      bin->questions.push_back(make_question(category.attributes[i], i));
+      bin->questions.push_back(make_question(category, category.attributes[i], i));
     if (joint_) bin->label = [this](size_t j) { return make_label(j + 1); };
     return bin;
   }
 
   DocumentLabel make_label(size_t number) const {
-    return {encode(fmt::format("<product id=\"{}\">\n", number)), encode("\n</product>\n"),
-            encode(line(fmt::format("\"{}\": {{", number))),
+    const auto [open, close] = own_.has_document() ? own_.label(number)
+                                                   : std::pair(fmt::format("<product id=\"{}\">\n", number),
+                                                               "\n</product>\n" + own_.between().first);
+    return {encode(open), encode(close), encode(line(fmt::format("\"{}\": {{", number))),
             encode(line("},") + line(fmt::format("\"{}\": {{", number)))};
   }
 
-  QuestionParts make_question(const Attribute& attribute, size_t index) const {
+  QuestionParts make_question(const Category& category, const Attribute& attribute, size_t index) const {
     QuestionParts question;
-    question.tokens = encode(question_pieces(attribute, index));
+    question.tokens = encode(question_pieces(category, attribute, index));
     if (encode(key_text(attribute, index)).empty())
       refuse("{} has no tokens for the attribute \"{}\"; use a model whose tokenizer covers its name",
              tokenizer_name(context_), attribute.name);
@@ -375,10 +440,10 @@ class ExtractTask : public WordedTask {
   const Schema& schema_;
   const Examples& examples_;
   bool whole_, joint_;
-  bool alone_;          ///< every attribute is asked for as if there were no other
+  bool alone_;  ///< every attribute is asked for as if there were no other
+  const OwnPrompt own_;
   Between line_break_;  ///< before a line of the answer
-  Tokens opening_;
-  Tokens null_;  ///< how a null value begins
+  Tokens null_;         ///< how a null value begins
   std::shared_ptr<const Watch> watch_;
   std::shared_ptr<const TokenSpelling> span_tokens_;  ///< where an attribute is a span
   mutable PatternForms forms_;

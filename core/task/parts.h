@@ -69,6 +69,7 @@ struct FindingParts {
 struct RecordParts {
   std::shared_ptr<const BinParts> bin;
   int32_t record = 0;   ///< index into the window's records
+  int32_t samples = 1;  ///< every question stands so often in a row, once for each of its samples
   uint64_t stream = 0;  ///< seeds the record's random numbers
   Tokens head = {};     ///< stands before the document; records with equal ones share it
   Tokens document;
@@ -84,6 +85,9 @@ struct RecordParts {
 
   std::vector<bool> known = {};  ///< questions that need not be asked; empty: none
 
+  /// What of a question's place in questions() tells the question, and which sample of it.
+  size_t question_of(size_t place) const { return place / static_cast<size_t>(samples); }
+  size_t sample_of(size_t place) const { return place % static_cast<size_t>(samples); }
   bool asks(size_t question) const { return known.empty() || !known[question]; }
   /// Leaves out more questions; empty: none.
   void leave_out(const std::vector<bool>& questions) {

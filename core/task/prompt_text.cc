@@ -35,8 +35,20 @@ Tokens begin_text(const Tokenizer& tokenizer) {
   return tokenizer.starts_with_bos && tokenizer.bos ? Tokens{*tokenizer.bos} : Tokens();
 }
 
-TextPieces instruction_pieces(const ChatTemplate& chat, const std::string& text) {
-  TextPieces pieces = chat_pieces(chat, chat.default_system, text);
+TextPieces instruction_pieces(const ChatTemplate& chat, const std::string& text,
+                              const std::optional<std::string>& system) {
+  TextPieces pieces;
+  if (system && !system->empty()) {
+    if (!chat.takes_system)
+      refuse(
+          "task.prompt.system: the chat template {} has no place for a system text; put it into "
+          "task.prompt.instruction",
+          chat.name);
+    pieces = dialog_pieces(chat, {system, {""}}).before;
+    pieces.push_back({text, false});
+    return pieces;
+  }
+  pieces = chat_pieces(chat, system ? std::string_view() : chat.default_system, text);
   pieces.pop_back();  // the turn to the model comes after the question
   return pieces;
 }
@@ -148,6 +160,10 @@ void add_choices(const TaskContext& context, const Attribute& attribute, bool nu
   if (nullable) answers.emplace_back(" null");
   question.allowed = make_choices(context, answers, scored && answers.size() <= kMostScored);
   question.max_tokens = std::max(question.max_tokens, question.list()->longest());
+}
+
+bool asks_one_question(const Job& job) {
+  return !job.input.question.empty() || (job.input.questions.empty() && job.task.prompt.question);
 }
 
 std::vector<std::optional<Tokens>> Task::wanted(const Record&, const nlohmann::json&) const {

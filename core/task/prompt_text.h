@@ -18,7 +18,9 @@ Tokens begin_text(const Tokenizer& tokenizer);
 
 /// The start of every prompt: beginning of text where the model wants one, the system turn, and the user's
 /// turn up to and including `text`.
-TextPieces instruction_pieces(const ChatTemplate& chat, const std::string& text);
+/// `system`: in place of the template's own; empty: no system turn.
+TextPieces instruction_pieces(const ChatTemplate& chat, const std::string& text,
+                              const std::optional<std::string>& system = {});
 Tokens encode_instruction(const Tokenizer& tokenizer, const TextPieces& pieces);
 
 /// The first of the parts whose last token is not where the tokenizer cuts their joined text; none where the
@@ -59,6 +61,10 @@ bool is_chosen(const Attribute& attribute);
 void add_choices(const TaskContext& context, const Attribute& attribute, bool nullable, bool scored,
                  QuestionParts& question);
 
+/// Whether a record has one question, so that its row has one answer and no list: that of a column, or of
+/// task.prompt.
+bool asks_one_question(const Job& job);
+
 /// A task with the tokenizer, the template and the job that word its prompts.
 class WordedTask : public Task {
  protected:
@@ -81,7 +87,7 @@ class WordedTask : public Task {
 
   /// The row of answers to a record's questions.
   Row answers_row(const Record& record, std::vector<RowAnswer> read) const {
-    if (!job_.input.question.empty()) return {record.id, std::move(read.at(0))};
+    if (asks_one_question(job_)) return {record.id, std::move(read.at(0))};
     std::vector<QuestionAnswer> list;
     for (size_t i = 0; i < read.size(); ++i) list.push_back({record.questions[i].id, std::move(read[i])});
     return {record.id, std::move(list)};

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <variant>
 
@@ -53,11 +54,13 @@ struct Record {
   std::string document;  ///< the document columns joined by newlines, or the context
   std::vector<RecordColumn>
       columns;  ///< of the document or the context, in its order; none: one without a name
-  std::vector<std::string> documents;        ///< ask only: several documents in place of one
-  std::vector<Question> questions;           ///< ask only
-  Dialog dialog;                             ///< chat only
+  std::vector<std::string> documents;                      ///< ask only: several documents in place of one
+  std::map<std::string, std::string, std::less<>> fields;  ///< columns that task.prompt names
+  std::vector<Question> questions;                         ///< ask only
+  Dialog dialog;                                           ///< chat only
   nlohmann::ordered_json kept;               ///< columns that its row repeats, by name; null: none
   int32_t max_tokens = 0;                    ///< chat only: the most tokens of the answer; 0: as the job says
+  int32_t samples = 0;                       ///< chat only: answers to draw; 0: as the job says
   std::shared_ptr<const Decoding> decoding;  ///< chat only; nothing: as the job says
   std::shared_ptr<const AnswerObject>
       object;  ///< chat only: the answer is such an object; nothing: free text

@@ -13,18 +13,6 @@ namespace {
 using Texts = std::vector<std::string>;
 using Scores = std::vector<std::vector<double>>;
 
-/// All answers and values of a row, in their order.
-std::vector<RowAnswer*> answers_of(Row& row) {
-  std::vector<RowAnswer*> all;
-  if (auto* extracted = std::get_if<ExtractedValues>(&row.content))
-    for (AttributeValue& value : extracted->values) all.push_back(&value.answer);
-  else if (auto* answers = std::get_if<std::vector<QuestionAnswer>>(&row.content))
-    for (QuestionAnswer& each : *answers) all.push_back(&each.answer);
-  else
-    all.push_back(&std::get<RowAnswer>(row.content));
-  return all;
-}
-
 /// One answer may hold those to several questions; then its score is theirs.
 double score_of(const std::vector<double>& scores, size_t question) {
   return scores.empty() ? 0 : scores[std::min(question, scores.size() - 1)];
@@ -62,11 +50,22 @@ void join_lists(const std::vector<const RowAnswer*>& parts, Texts& joined) {
 
 }  // namespace
 
+std::vector<RowAnswer*> answers_of(RowContent& content) {
+  std::vector<RowAnswer*> all;
+  if (auto* extracted = std::get_if<ExtractedValues>(&content))
+    for (AttributeValue& value : extracted->values) all.push_back(&value.answer);
+  else if (auto* answers = std::get_if<std::vector<QuestionAnswer>>(&content))
+    for (QuestionAnswer& each : *answers) all.push_back(&each.answer);
+  else
+    all.push_back(&std::get<RowAnswer>(content));
+  return all;
+}
+
 Row merge_part_rows(std::vector<Row> rows, const Scores& scores) {
   Row merged = rows[0];
-  const std::vector<RowAnswer*> answers = answers_of(merged);
+  const std::vector<RowAnswer*> answers = answers_of(merged.content);
   std::vector<std::vector<RowAnswer*>> all;
-  for (Row& row : rows) all.push_back(answers_of(row));
+  for (Row& row : rows) all.push_back(answers_of(row.content));
   for (size_t i = 0; i < answers.size(); ++i) {
     std::vector<const RowAnswer*> parts;
     for (const std::vector<RowAnswer*>& part : all) parts.push_back(part[i]);
@@ -148,11 +147,11 @@ double confidence_of(const RowAnswer& read, const Answer& answer, const Tokens& 
 }
 
 bool is_row_key(std::string_view name) {
-  static constexpr std::array<std::string_view, 22> kKeys = {
-      "sources",     "id",         "category",     "values", "notes",      "logprobs",        "raw",
-      "spans",       "confidence", "null_margins", "answer", "answers",    "option",          "note",
-      "null_margin", "finish",     "logprob",      "parts",  "cut_tokens", "document_tokens", "answer_tokens",
-      "seconds"};
+  static constexpr std::array<std::string_view, 23> kKeys = {
+      "samples",       "sources",     "id",         "category",     "values", "notes",      "logprobs",
+      "raw",           "spans",       "confidence", "null_margins", "answer", "answers",    "option",
+      "note",          "null_margin", "finish",     "logprob",      "parts",  "cut_tokens", "document_tokens",
+      "answer_tokens", "seconds"};
   return std::ranges::find(kKeys, name) != kKeys.end();
 }
 

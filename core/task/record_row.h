@@ -4,6 +4,9 @@
 
 namespace sheaf {
 
+/// All answers and values of a row, in their order.
+std::vector<RowAnswer*> answers_of(RowContent& content);
+
 /// What decoding a record gave.
 struct Outcome {
   std::vector<Answer>

@@ -71,12 +71,15 @@ struct QuestionAnswer {
   bool operator==(const QuestionAnswer&) const = default;
 };
 
+using RowContent = std::variant<ExtractedValues, RowAnswer, std::vector<QuestionAnswer>>;
+
 /// The output of one record.
 struct Row {
   nlohmann::json id;  ///< of the record: string or number
-  std::variant<ExtractedValues, RowAnswer, std::vector<QuestionAnswer>> content = {};
-  int32_t parts = 1;       ///< parts of the document, where it was split
-  int32_t cut_tokens = 0;  ///< document tokens left out at its end
+  RowContent content = {};
+  std::vector<RowContent> samples = {};  ///< what each sample says, where the job asks for all
+  int32_t parts = 1;                     ///< parts of the document, where it was split
+  int32_t cut_tokens = 0;                ///< document tokens left out at its end
   std::optional<int64_t> document_tokens = {}, answer_tokens = {};  ///< where the job asks for them
   std::optional<int64_t> prompt_tokens = {};                        ///< where the job asks for token counts
   std::optional<double> seconds = {};                               ///< where the job asks for it

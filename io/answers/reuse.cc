@@ -100,7 +100,9 @@ std::vector<AnswerKey> AnswerKeys::of(const Record& record, const RecordParts& p
   std::vector<AnswerKey> keys;
   for (size_t q = 0; q < questions.size(); ++q) {
     Digester one;
-    one.digest(about_record).digest(questions[q]).number(together || sampled ? q + 1 : 0);
+    one.digest(about_record).digest(questions[q]);
+    one.number(together || sampled ? parts.question_of(q) + 1 : 0);
+    if (const size_t sample = parts.sample_of(q); sample > 0) one.number(sample);
     for (const DocumentParts& chain : parts.documents) one.real(static_cast<double>(chain.relevance[q]));
     const Digest sum = one.sum();
     AnswerKey& key = keys.emplace_back();

@@ -10,6 +10,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMostMessages = 10'000;
+constexpr int64_t kMostAnswers = 1024;
 constexpr std::string_view kUrl = "/v1/chat/completions";
 
 /// Keys of the body that change nothing about the answer.
@@ -172,8 +173,10 @@ void read_option(const std::string& key, const json& value, Decoding& own, Recor
   } else if (key == "stop") {
     own.stops = stops_of(value);
   } else if (key == "n") {
-    if (value != 1)
-      reject("body.n is {}; only 1 answer per request is supported", shorten_text(value.dump(), 40));
+    const int64_t wanted = integer_of(value, key, 1);
+    if (wanted < 1 || wanted > kMostAnswers)
+      reject("body.n is {}; it must be from 1 to {}", shorten_text(value.dump(), 40), kMostAnswers);
+    record.samples = static_cast<int32_t>(wanted);
   } else if (key == "tool_choice") {
     if (value != "none") reject("body.tool_choice is not supported");
   } else if (!asks_nothing(value)) {

@@ -163,6 +163,11 @@ RecordMapper::RecordMapper(const Job& job, const Schema* schema, std::shared_ptr
     add(column, "input.keep");
     columns_.back().kept = true;
   }
+  for (const Job::Task::Prompt::Column& column : job.task.prompt.columns) {
+    add_texts(column.name, "");
+    columns_.back().place = column.place;
+    fields_.push_back(column.name);
+  }
   if (!schema_) return;
   for (const Category& category : schema_->categories) {
     category_names_.push_back(category.name);
@@ -213,6 +218,10 @@ CorpusRow RecordMapper::map_cells(Place place, const json& cells, int64_t number
       map_document(cells, record);
     if (!schema_) map_questions(cells, record);
     if (!input_.documents.empty()) map_documents(cells, input_, record);
+    for (const std::string& column : fields_)
+      record.fields[column] =
+          read_html(joined_text_of(cell(cells, column), fmt::format("column \"{}\"", column)), input_.html)
+              .text;
     for (const std::string& column : input_.keep) record.kept[column] = cells.value(column, json());
   } catch (const BadText& bad) {
     return Reject{std::move(record.place), std::move(record.id), bad.reason};
@@ -281,6 +290,10 @@ void RecordMapper::map_questions(const json& cells, Record& record) const {
       record.questions.push_back({{}, "?", {}, {}});  // what comes before it does not depend on it
       return;
     }
+  }
+  if (input_.question.empty() && input_.questions.empty()) {
+    record.questions.emplace_back();  // task.prompt.question says it all
+    return;
   }
   if (!input_.question.empty()) {
     Question question;

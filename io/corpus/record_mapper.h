@@ -89,7 +89,8 @@ class RecordMapper {
   std::vector<std::string> category_names_;
   std::unordered_set<std::string> categories_;  ///< of the schema
   std::vector<MappedColumn> columns_;
-  bool has_paths_ = false;  ///< a column may be a path into another
+  std::vector<std::string> fields_;  ///< columns that task.prompt names
+  bool has_paths_ = false;           ///< a column may be a path into another
 };
 
 /// Reads a line of an OpenAI batch, {"custom_id", "method", "url", "body": {"messages", "max_tokens", …}}.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include "core/task/own_prompt.h"
 #include "core/text/spelling.h"
 #include "io/base/foreign_files.h"
 #include "io/base/globs.h"
@@ -89,18 +90,21 @@ std::string recognize_folder(const std::string& path) {
 }
 
 /// Empty where no question of the row has an answer.
-std::string example_of(const ordered_json& row, const std::string& heading) {
+std::string example_of(const ordered_json& row, const PromptTemplate& example) {
   if (!has_list(row, "questions") || !row.contains("context") || !row["context"].is_string()) return {};
   for (const ordered_json& question : row["questions"]) {
     if (!has_list(question, "answers") || question["answers"].empty()) continue;
     if (!question.contains("question") || !question["question"].is_string()) continue;
-    std::string text = heading + row["context"].get<std::string>() +
-                       "\n\nQuestion: " + question["question"].get<std::string>() + "\n";
+    std::vector<std::string> options;
     if (has_list(question, "options"))
-      for (size_t i = 0; i < question["options"].size(); ++i)
-        text += option_letter(i) + ") " + question["options"][i].get<std::string>() + "\n";
+      for (const ordered_json& option : question["options"]) options.push_back(option.get<std::string>());
     const auto answer = question["answers"][0].get<std::string>();
-    return text + "Answer: " + (answer == "CANNOTANSWER" ? "null" : answer);  // QuAC's word for no answer
+    return example.fill([&](std::string_view field) {
+      if (field == "document") return row["context"].get<std::string>();
+      if (field == "question") return question["question"].get<std::string>();
+      if (field == "options") return options_text(options);
+      return answer == "CANNOTANSWER" ? "null" : answer;  // QuAC's word for no answer
+    });
   }
   return {};
 }
@@ -188,7 +192,8 @@ std::vector<std::string> dataset_files(const std::string& format, const std::str
   return {path};
 }
 
-std::string few_shot_examples(DatasetReader& dataset, int32_t count, const std::string& heading) {
+std::vector<std::string> few_shot_examples(DatasetReader& dataset, int32_t count,
+                                           const PromptTemplate& wording) {
   // A sample in one pass: entry n takes the place of one before it with probability count / n.
   std::vector<std::string> chosen;
   std::mt19937_64 random(1);
@@ -196,7 +201,7 @@ std::string few_shot_examples(DatasetReader& dataset, int32_t count, const std::
   const auto wanted = static_cast<size_t>(count);
   while (const auto row = dataset.next()) {
     if (!row->error.empty()) continue;
-    std::string example = example_of(row->cells, heading);
+    std::string example = example_of(row->cells, wording);
     if (example.empty()) continue;
     ++seen;
     if (chosen.size() < wanted) {
@@ -210,7 +215,7 @@ std::string few_shot_examples(DatasetReader& dataset, int32_t count, const std::
         "input.shots: {} examples were asked for, but only {} passages of input.shots_from have a question "
         "with \"answers\"",
         count, chosen.size());
-  return fmt::format("{}", fmt::join(chosen, "\n\n"));
+  return chosen;
 }
 
 std::string guess_dataset_format(const std::string& path) {

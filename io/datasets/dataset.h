@@ -1,5 +1,6 @@
 #pragma once
 #include "core/job/job.h"
+#include "core/task/prompt_template.h"
 #include "core/task/record.h"
 #include "io/base/json_file.h"
 
@@ -75,9 +76,10 @@ std::string guess_dataset_format(const std::string& path);
 /// The format that a file or folder that is not `format` has by its look; empty where it is none of them.
 std::string likely_format(const std::string& format, const std::string& path);
 
-/// `count` examples out of a dataset, each a passage with one question and its first answer as a prompt shows
-/// them; `heading` stands before a passage ("Passage:\n"). Which ones is the same every time. Refuses a
-/// dataset that has fewer passages with an answered question.
-std::string few_shot_examples(DatasetReader& dataset, int32_t count, const std::string& heading);
+/// `count` examples out of a dataset, each a passage with one question and its first answer in the words of
+/// `wording`, which has the fields document, question, options and answer. Which ones is the same every time.
+/// Refuses a dataset that has fewer passages with an answered question.
+std::vector<std::string> few_shot_examples(DatasetReader& dataset, int32_t count,
+                                           const PromptTemplate& wording);
 
 }  // namespace sheaf

@@ -157,7 +157,10 @@ Eval::Method read_method(const YamlPtr& node, const std::vector<std::string>& be
   check_name(method.label, map.where(map.has("label") ? "label" : "name"), "method's label", before);
   map.text_list("skip", method.skip);
   map.number("accepted", method.accepted, {0, 1});
-  take_section(*node, "method", {"label", "skip", "set", "accepted"}, method.changes);
+  map.boolean("attention", method.attention);
+  map.boolean("share_documents", method.share_documents);
+  take_section(*node, "method", {"label", "skip", "set", "accepted", "attention", "share_documents"},
+               method.changes);
   take_set(map, method.changes);
   return method;
 }

@@ -37,7 +37,10 @@ struct Eval {
     std::string label, place;
     std::vector<JobChange> changes;
     std::vector<std::string> skip;  ///< datasets that it is not run on
-    double accepted = 0;            ///< with lengths: the share of its draft's tokens that count as right
+    // With lengths only.
+    double accepted = 0;          ///< the share of its draft's tokens that count as right
+    bool attention = true;        ///< false: a token sees one key, so that attention takes next to no time
+    bool share_documents = true;  ///< false: each answer has a copy of its document
   };
   std::vector<Model> models;
   std::vector<Dataset> datasets;

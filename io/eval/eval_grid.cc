@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "core/base/error.h"
+#include "core/task/prompt_text.h"
 #include "io/base/file_layer.h"
 #include "io/base/job_changes.h"
 #include "io/corpus/corpus.h"
@@ -41,6 +42,9 @@ Job read_cell(const Eval& eval, const EvalCell& cell, const GridOptions& options
     if (method.accepted > 0 && !dataset.lengths)
       refuse("{}: accepted works only on datasets with lengths, whose records are made up; remove it",
              method.place);
+    if ((!method.attention || !method.share_documents) && !dataset.lengths)
+      refuse("{}: {} works only on datasets with lengths, whose records are made up; remove it", method.place,
+             method.attention ? "share_documents" : "attention");
     if (dataset.lengths) {
       Job job = lengths_job(eval.file, changes);
       job.input.limit = options.limit;
@@ -95,7 +99,11 @@ std::vector<EvalCell> read_grid(const Eval& eval, const GridOptions& options) {
         if (std::ranges::find(without, eval.datasets[d].name) != without.end()) continue;
         EvalCell cell{m, d, k, {}, eval.datasets[d].lengths};
         cell.job = read_cell(eval, cell, options);
-        if (cell.lengths) cell.lengths->accepted = eval.methods[k].accepted;
+        if (cell.lengths) {
+          cell.lengths->accepted = eval.methods[k].accepted;
+          cell.lengths->attention = eval.methods[k].attention;
+          cell.lengths->share_documents = eval.methods[k].share_documents;
+        }
         if (cell.lengths && options.limit > 0)
           cell.lengths->documents =
               static_cast<int32_t>(std::min<int64_t>(cell.lengths->documents, options.limit));
@@ -140,7 +148,7 @@ void for_each_asked(const Job& job, const std::function<bool(const AskedItem&)>&
     if (record == nullptr) continue;
     const std::string row_id = id_text(record->id);
     AskedItem asked{row_id, record->id, record->place, record->category, whole_document(*record), {}};
-    if (record->questions.empty() || !job.input.question.empty()) {
+    if (record->questions.empty() || asks_one_question(job)) {
       if (!record->questions.empty()) asked.question = record->questions.front().text;
       if (!take(asked)) return;
       continue;

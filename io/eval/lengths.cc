@@ -12,6 +12,7 @@
 #include "core/text/json_reader.h"
 #include "io/files/hardware_file.h"
 #include "io/jobs/bench.h"
+#include "io/jobs/no_attention.h"
 #include "io/jobs/opened_job.h"
 #include "io/model/model_config.h"
 
@@ -39,6 +40,8 @@ constexpr std::pair<const char*, int32_t EvalLengths::*> kSizes[] = {
 /// Where a method asks for all of a document at once: one answer with questions and answers.
 EvalLengths as_asked(EvalLengths lengths, const Job::Method& method) {
   if (!lengths.object || !asks_for_objects(method)) return lengths;
+  if (lengths.samples > 1)
+    refuse("datasets.lengths: samples does not work with object where a method asks for all at once");
   lengths.answer_tokens = lengths.questions * (lengths.question_tokens + lengths.answer_tokens);
   lengths.questions = 1;
   return lengths;
@@ -57,7 +60,7 @@ Workload make_rows(const EvalLengths& lengths, int32_t answer_tokens, int32_t vo
   workload.name = "lengths";
   workload.vocab = vocab;
   workload.common = lengths.instruction_tokens;
-  workload.questions = int64_t{lengths.documents} * lengths.questions;
+  workload.questions = int64_t{lengths.documents} * lengths.questions * lengths.samples;
   auto bin = std::make_shared<BinParts>();
   bin->instruction = tokens(lengths.instruction_tokens);
   std::vector<RecordParts> records;
@@ -67,9 +70,21 @@ Workload make_rows(const EvalLengths& lengths, int32_t answer_tokens, int32_t vo
     record.record = d;
     record.stream = static_cast<uint64_t>(d);
     record.document = tokens(lengths.document_tokens);
+    record.samples = lengths.samples;
     for (int32_t q = 0; q < lengths.questions; ++q)
-      record.own_questions.push_back({tokens(lengths.question_tokens), answer_tokens, Stop::text, nullptr});
-    records.push_back(std::move(record));
+      record.own_questions.insert(record.own_questions.end(), static_cast<size_t>(lengths.samples),
+                                  {tokens(lengths.question_tokens), answer_tokens, Stop::text, nullptr});
+    if (lengths.share_documents) {
+      records.push_back(std::move(record));
+      continue;
+    }
+    // Equal documents would be one and the same.
+    for (const QuestionParts& question : record.own_questions) {
+      RecordParts& alone = records.emplace_back(record);
+      alone.document = tokens(lengths.document_tokens);
+      alone.samples = 1;
+      alone.own_questions = {question};
+    }
   }
   workload.bins.push_back(std::move(records));
   return workload;
@@ -83,6 +98,9 @@ ordered_json describe(const Job& job, const EvalLengths& lengths) {
   sizes["decoding_only"] = lengths.decoding_only;
   sizes["runs"] = lengths.runs;
   if (lengths.object) sizes["object"] = true;
+  if (lengths.samples > 1) sizes["samples"] = lengths.samples;
+  if (!lengths.attention) sizes["attention"] = false;
+  if (!lengths.share_documents) sizes["share_documents"] = false;
   ordered_json measured{{"model", job.model.path},
                         {"lengths", sizes},
                         {"method",
@@ -183,7 +201,7 @@ EngineOptions engine_options(const Job& job, const Backend& backend, int64_t roo
 }  // namespace
 
 int64_t EvalLengths::counted() const {
-  const int64_t asked = int64_t{documents} * questions;
+  const int64_t asked = int64_t{documents} * questions * samples;
   return count == "documents" ? documents : count == "questions" ? asked : asked * answer_tokens;
 }
 
@@ -191,6 +209,7 @@ EvalLengths read_lengths(const YamlPtr& node) {
   YamlMap map(node, "datasets.lengths");
   EvalLengths lengths;
   for (const auto& [key, size] : kSizes) map.integer(key, lengths.*size, kLength);
+  map.integer("samples", lengths.samples, {1, 1 << 16});
   map.choice("count", lengths.count, {"tokens", "questions", "documents"});
   map.boolean("object", lengths.object);
   map.boolean("decoding_only", lengths.decoding_only);
@@ -276,7 +295,8 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
                                                const std::function<void(int32_t, int64_t, double)>& on_step) {
   const EvalLengths lengths = as_asked(asked, job.method);
   const ModelConfig& config = backend_->config();
-  Backend& backend = backend_->backend();
+  NoAttention unseeing(backend_->backend());
+  Backend& backend = lengths.attention ? backend_->backend() : unseeing;
   Timed timed;
   if (const int32_t positions = positions_of(lengths, answer_tokens); positions > config.context) {
     timed.trouble = too_long_text(positions, config.context);
@@ -305,7 +325,7 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
   std::vector<BenchRun> runs;
   for (int32_t i = 0; i < lengths.runs; ++i) {
     std::optional<PredictedTime> predicted;
-    if (device_) predicted.emplace(backend.config(), *device_);
+    if (device_ && lengths.attention) predicted.emplace(backend.config(), *device_);
     ToldSteps told(predicted ? &*predicted : nullptr, [&](int64_t steps) {
       if (on_step) on_step(i, steps, predicted ? predicted->seconds() : 0);
     });
@@ -361,7 +381,7 @@ LengthsForecast::Pass LengthsBench::simulate(const Job& job, const EvalLengths& 
     }
   const std::optional<DeviceModel> device = find_device_model(like.backend().device());
   std::optional<PredictedTime> predicted;
-  if (device) engine.observer = &predicted.emplace(config, *device);
+  if (device && lengths.attention) engine.observer = &predicted.emplace(config, *device);
   const BenchRun run = run_once(counting, engine, stacks);
   forecast.gb = std::max(
       forecast.gb,

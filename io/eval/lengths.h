@@ -27,7 +27,10 @@ struct EvalLengths {
   std::string count = "tokens";  ///< of answers; or questions, documents: what throughput counts
   bool decoding_only = false;    ///< the time that answers of one token take is taken off
   int32_t runs = 3;              ///< the first of several warms up, the median of the others counts
+  int32_t samples = 1;           ///< answers to each question
   double accepted = 0;           ///< the share of a draft's tokens that count as right
+  bool attention = true;         ///< false: a token sees one key
+  bool share_documents = true;   ///< false: each answer has a copy of its document
 
   int64_t counted() const;  ///< what throughput counts, of all records
 };

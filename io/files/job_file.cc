@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/methods/method.h"
 #include "core/task/prompt_text.h"
+#include "core/task/samples.h"
 #include "core/text/spelling.h"
 #include "io/base/file_layer.h"
 #include "io/base/foreign_files.h"
@@ -109,6 +110,7 @@ void read_task(YamlMap& map, Job& job, MistakeList& found) {
   read_keys("task", map, job, found);
   found.attempt([&] { read_examples(map, job, found); });
   found.attempt([&] { read_trust(map, job, found); });
+  read_prompt(map, job, found);
   found.attempt([&] { map.finish(); });
   if (found.size() == before) {
     check_scopes("task", map, job, found);
@@ -237,6 +239,10 @@ bool read_method(YamlMap map, Job& job, bool files, MistakeList& found) {
   found.attempt([&] {
     if (method.null_bias != 0) check_own_answers(map, "null_bias", method, kind);
   });
+  found.attempt([&] {
+    if (const std::string trouble = samples_trouble(job); !trouble.empty())
+      refuse("{}: {}", map.where("samples"), trouble);
+  });
   return found.size() == before;
 }
 
@@ -282,7 +288,7 @@ void check_confidence(YamlMap& map, Job& job, bool files) {
   if (job.task.kind == TaskKind::chat)
     refuse("{}: output.confidence works only with task.kind extract and ask; for chat use output.logprobs",
            map.where("confidence"));
-  check_own_answers(map, "confidence", job.method, job.task.kind);
+  if (!votes(job)) check_own_answers(map, "confidence", job.method, job.task.kind);
   if (!files || output.calibration.empty()) return;
   check_exists(map, "calibration", output.calibration);
   read_confidence_file(output.calibration);  // so that a mistake in it is found before the model is opened
@@ -312,6 +318,7 @@ void read_output(YamlMap map, Job& job, bool files, bool method_fits, MistakeLis
       refuse("{}: output.format openai-batch works only with task.kind chat; use jsonl, parquet or arrow",
              map.where("format"));
   });
+  if (votes(job)) output.confidence = true;  // the share of the votes
   check_scopes("output", map, job, found);
   if (method_fits) found.attempt([&] { check_confidence(map, job, files); });
 }
@@ -357,6 +364,9 @@ void check_task_fits(const YamlMap& task, const Job& job, MistakeList& found) {
       found.add(fmt::format("{}: task.answers: {}", task.where("answers"), trouble));
   if (const std::string trouble = list_trouble(job); !trouble.empty())
     found.add(fmt::format("{}: {}", task.where("list_attributes"), trouble));
+  if (task.has("prompt"))
+    if (const std::string trouble = prompt_trouble(job); !trouble.empty())
+      found.add(fmt::format("{}: {}", task.where("prompt"), trouble));
 }
 
 /// Documents of methods that ask about them one by one.
@@ -392,6 +402,13 @@ void check_example_contexts(const Job& job) {
         "{}: task.examples does not work with input.documents, only with input.context; leave one of the two "
         "out",
         job.file);
+}
+
+/// Samples of a document that is asked part by part are not told apart.
+void check_samples(const Job& job) {
+  if (job.method.samples > 1 && job.input.too_long == TooLong::split)
+    refuse("{}: method.samples does not work with input.too_long split; use truncate or refuse",
+           job.input.places.at("input.too_long"));
 }
 
 /// Puts messages about a file in the order of its lines; others, such as those of options, follow.
@@ -454,6 +471,8 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
   if (found.empty()) found.attempt([&] { check_one_by_one(job); });
   if (found.empty()) found.attempt([&] { check_places(job); });
   if (found.empty()) found.attempt([&] { check_example_contexts(job); });
+  if (found.empty()) found.attempt([&] { check_prompt(job); });
+  if (found.empty()) found.attempt([&] { check_samples(job); });
   sort_by_line(path, found.all());
   found.finish();
   if (files) add_examples(job);

@@ -37,6 +37,11 @@ EstimateWishes read_job_estimate(const std::string& path, const std::vector<std:
 /// the corpus may be missing.
 void read_input(YamlMap map, Job& job, bool files, MistakeList& found);  // job_input.cc
 
+/// Reads task.prompt: what is given, with the fields that each part may have.
+void read_prompt(YamlMap& task, Job& job, MistakeList& found);  // job_prompt.cc
+/// Refuses columns in the words of a document where a document has none, or is cut.
+void check_prompt(const Job& job);
+
 /// Ends the instruction with the examples that the input section asks for, as they would stand in the prompt.
 void add_examples(Job& job);
 

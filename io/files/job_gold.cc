@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/task/prompt_text.h"
 #include "core/text/spelling.h"
 #include "io/corpus/corpus.h"
 #include "io/corpus/describe_corpus.h"
@@ -109,7 +110,7 @@ void check_job(const Job& job, const std::vector<std::string>& columns) {
   if (job.input.path == "-") refuse("{}: standard input cannot be read again; name the corpus", job.file);
   if (job.task.kind == TaskKind::extract) return;
   if (job.task.kind == TaskKind::chat) refuse("{}: requests have no right answers to score", job.file);
-  if (job.input.question.empty())
+  if (!asks_one_question(job))
     refuse(
         "{}: the job asks several questions per record; put their answers beside them, {{\"id\", "
         "\"question\", \"answers\"}}, and name the corpus with --gold",

@@ -18,8 +18,16 @@ namespace {
 
 constexpr const char* kBatchFormat = "openai-batch";
 
+/// Whether the prompt has a question of its own, the same for every record.
+bool asks_itself(const Job& job) {
+  const std::optional<std::string>& question = job.task.prompt.question;
+  return job.task.kind == TaskKind::ask && question && !PromptTemplate(*question).has("question");
+}
+
 /// What a dataset that is read as it is downloaded needs, and the columns that it has.
-void read_dataset(const YamlMap& map, Job::Input& input, TaskKind kind, bool files) {
+void read_dataset(const YamlMap& map, Job& job, bool files) {
+  Job::Input& input = job.input;
+  const TaskKind kind = job.task.kind;
   const Job::Input::Dataset& dataset = input.dataset;
   const DatasetFormat* format = find_dataset_format(input.format);
   if (dataset.shots > 0 && dataset.shots_from.empty() && input.format != "narrativeqa")
@@ -39,7 +47,7 @@ void read_dataset(const YamlMap& map, Job::Input& input, TaskKind kind, bool fil
     if (input.id.empty()) input.id = "id";
     if (input.context.empty() && input.documents.empty())
       (format->documents ? input.documents : input.context) = format->documents ? "documents" : "context";
-    if (input.questions.empty() && input.question.empty()) input.questions = "questions";
+    if (input.questions.empty() && input.question.empty() && !asks_itself(job)) input.questions = "questions";
   }
 }
 
@@ -72,13 +80,15 @@ void read_requests(const YamlMap& map, Job::Input& input) {
 }
 
 /// The columns of a job that asks.
-void check_questions(const YamlMap& map, const Job::Input& input) {
+void check_questions(const YamlMap& map, const Job& job) {
+  const Job::Input& input = job.input;
   if (input.context.empty() && input.documents.empty()) needs(map, "context", "task.kind ask");
   if (!input.context.empty() && !input.documents.empty())
     refuse("{}: input.context and input.documents are both given; keep one", map.where("documents"));
   if (map.has("questions") && map.has("question"))
     refuse("{}: input.questions and input.question are both given; keep one", map.where("question"));
-  if (!map.has("question") && input.questions.empty()) needs(map, "questions", "task.kind ask");
+  if (!map.has("question") && input.questions.empty() && !asks_itself(job))
+    needs(map, "questions", "task.kind ask");
 }
 
 /// What the keys of the section mean together, and for the task.
@@ -89,14 +99,14 @@ void check_columns(const YamlMap& map, Job& job, bool files, MistakeList& found)
     if (kind != TaskKind::chat && input.format == kBatchFormat)
       refuse("{}: input.format {} works only with task.kind chat", map.where("format"), kBatchFormat);
     if (kind == TaskKind::chat) read_requests(map, input);
-    read_dataset(map, input, kind, files);
+    read_dataset(map, job, files);
   });
   if (!fits) return;
   check_scopes("input", map, job, found);
   found.attempt([&] { check_keep(map, input.keep); });
   found.attempt([&] {
     if (kind == TaskKind::extract && input.document.empty()) needs(map, "document", "task.kind extract");
-    if (kind == TaskKind::ask) check_questions(map, input);
+    if (kind == TaskKind::ask) check_questions(map, job);
   });
   found.attempt([&] {
     if (input.duplicate_ids == DuplicateIds::refuse && input.id.empty())
@@ -142,8 +152,10 @@ void read_input(YamlMap map, Job& job, bool files, MistakeList& found) {
 void add_examples(Job& job) {
   const Job::Input::Dataset& dataset = job.input.dataset;
   if (dataset.shots == 0) return;
-  if (job.task.instruction.empty())
-    refuse("{}: input.shots needs task.instruction; the examples are put after it", job.file);
+  Job::Task::Prompt& prompt = job.task.prompt;
+  if (job.task.instruction.empty() && !prompt.instruction)
+    refuse("{}: input.shots needs task.instruction or task.prompt.instruction; the examples are put after it",
+           job.file);
   DatasetOptions options = dataset;
   options.split = "train";
   const std::string path = dataset.shots_from.empty() ? job.input.path : dataset.shots_from;
@@ -156,8 +168,17 @@ void add_examples(Job& job) {
   const auto reader = find_dataset_format(job.input.format) ? open_dataset(job.input.format, path, options)
                                                             : open_own_corpus(path);
   const bool plain = find_method(job.method.name).wording.plain_text;
-  job.task.instruction +=
-      "\n\n" + few_shot_examples(*reader, dataset.shots, plain ? "Document: " : "Passage:\n");
+  const std::string built_in =
+      fmt::format("{}{{document}}\n\nQuestion: {{question}}\n{{options}}\nAnswer: {{answer}}",
+                  plain ? "Document: " : "Passage:\n");
+  for (std::string& example :
+       few_shot_examples(*reader, dataset.shots, PromptTemplate(prompt.example.value_or(built_in)))) {
+    while (prompt.example && example.ends_with('\n')) example.pop_back();
+    if (prompt.instruction)
+      prompt.shots += example + "\n\n";
+    else
+      job.task.instruction += "\n\n" + example;
+  }
 }
 
 }  // namespace sheaf

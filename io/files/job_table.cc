@@ -82,6 +82,9 @@ const Scope kMapReduce{"method.name map-reduce",
 const Scope kLikeliest{"method.search likeliest",
                        [](const Job& job) { return job.method.search == SpanSearch::likeliest; }};
 const Scope kConfidence{"output.confidence true", [](const Job& job) { return job.output.confidence; }};
+const Scope kSampled{"method.samples above 1 in task.kind extract and ask", [](const Job& job) {
+                       return job.method.samples > 1 && job.task.kind != TaskKind::chat;
+                     }};
 const Scope kTrust{"task.trust", [](const Job& job) { return !job.task.trust.run.empty(); }};
 const Scope kPublished{"an output.path that is a URI",
                        [](const Job& job) { return is_uri(job.output.path); }};
@@ -160,7 +163,7 @@ void add_input_keys(Keys& keys) {
       {kDataset, kQuac});
   input.add<&In::dataset, &Dataset::shots>(
       "shots", whole(0, 100), rows,
-      "Examples that task.instruction ends with, each a passage with one answered question", {kAsk});
+      "Examples that the instruction ends with, each a passage with one answered question", {kAsk});
   input.add<&In::dataset, &Dataset::shots_from>("shots_from", kPath, file,
                                                 "The file to take the examples of input.shots from", {kAsk});
   input.add<&In::limit>("limit", whole(0), rows, "The most records to read, bad ones included; 0: all");
@@ -220,6 +223,14 @@ void add_input_keys(Keys& keys) {
                        {kNotChat, kTable});
 }
 
+/// A part of task.prompt, with the examples that follow it; null where it is not given.
+template <auto Part>
+ordered_json prompt_part(const Job& job) {
+  const Job::Task::Prompt& prompt = job.task.prompt;
+  if (!(prompt.*Part)) return nullptr;
+  return *(prompt.*Part) + (Part == &Job::Task::Prompt::instruction ? prompt.shots : "");
+}
+
 void add_task_keys(Keys& keys) {
   Section<&Job::task> task{keys, "task"};
   using Task = Job::Task;
@@ -251,6 +262,29 @@ void add_task_keys(Keys& keys) {
       "examples.unmentioned_absent", kAny, rows,
       "An attribute that gold does not name is null in the example's answer; otherwise it is left out",
       {kExtract});
+  using Prompt = Job::Task::Prompt;
+  task.add<&Task::prompt, &Prompt::file>("prompt.file", kPath, nothing,
+                                         "A YAML file with the keys below; those of the job go first",
+                                         {kNotChat});
+  const auto add_part = [&](std::string_view name, ordered_json (*told)(const Job& job),
+                            std::string_view help) {
+    task.add<>(fmt::format("prompt.{}", name), {.own_reader = true, .text = "text with fields", .told = told},
+               rows, help, {kNotChat});
+  };
+  add_part("system", prompt_part<&Prompt::system>, "The system text; empty: none");
+  add_part("instruction", prompt_part<&Prompt::instruction>,
+           "Begins the user's turn; extract: with {attributes} and {category}");
+  add_part("document", prompt_part<&Prompt::document>,
+           "Words a document: {document}, and any column of the corpus by its name");
+  add_part(
+      "question", prompt_part<&Prompt::question>,
+      "Ends the user's turn; ask: with {question}, {options} and any column; extract: with {attributes}");
+  add_part("example", prompt_part<&Prompt::example>,
+           "Words an example, which then stands after the instruction: {document}, {question}, {options}, "
+           "{answer}");
+  task.add<&Task::prompt, &Prompt::answer_end>(
+      "prompt.answer_end", kAny, rows,
+      "Where a free answer ends: at a line break, or where the model ends its turn", {kAsk});
   using Trust = Job::Task::Trust;
   task.add<&Task::trust, &Trust::run>(
       "trust.run", kPath, file,
@@ -330,6 +364,8 @@ void add_method_keys(Keys& keys) {
   method.add<&M::top_p>("top_p", real(0, 1), answers,
                         "Sample from the likeliest tokens that make up this probability");
   method.add<&M::seed>("seed", kAny, answers, "The seed of the sampling");
+  method.add<&M::samples>("samples", whole(1, 1024), rows,
+                          "How many answers to draw to each question; needs a temperature");
   method.add<>("speculate",
                {.words =
                     [] {
@@ -405,6 +441,9 @@ void add_output_keys(Keys& keys) {
   output.add<&O::logprobs>("logprobs", kAny, rows, "Adds the log-probability of every value", {kOwnRows});
   output.add<&O::raw>("raw", kAny, rows, "Adds the text that the model wrote for every value", {kOwnRows});
   output.add<&O::confidence>("confidence", kAny, rows, "Adds how likely every value or answer is right");
+  output.add<&O::samples>("samples", kAny, rows,
+                          "Of several samples: the most frequent answer with its share as confidence, or all",
+                          {kSampled});
   output.add<&O::calibration>("calibration", kPath, file,
                               "The file that `sheaf calibrate` wrote, which scales the confidence",
                               {kConfidence});

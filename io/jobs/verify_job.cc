@@ -4,6 +4,7 @@
 #include "core/methods/method.h"
 #include "core/plan/pipeline.h"
 #include "core/task/record_row.h"
+#include "core/task/samples.h"
 #include "core/text/utf8.h"
 #include "io/jobs/engines.h"
 
@@ -37,18 +38,23 @@ std::string value_text(const RowValue& value) {
   return std::visit([](const auto& held) { return nlohmann::json(held).dump(); }, value);
 }
 
-std::string question_name(const OpenedJob& opened, const Record& record, size_t question, size_t answers) {
-  if (opened.job().task.kind == TaskKind::ask) return record.questions[question].text;
-  if (opened.job().task.kind == TaskKind::chat) return record.dialog.turns.back();
-  const Category* category = opened.schema().find(record.category);
-  return answers == category->attributes.size() ? category->attributes[question].name : "the whole object";
+/// `place`: of the answer among those of the record, to whose questions there may be several samples, and
+/// which may be asked in parts.
+std::string question_name(const OpenedJob& opened, const Record& record, size_t place) {
+  const Job& job = opened.job();
+  const size_t question = place / static_cast<size_t>(samples_of(job, record));
+  if (job.task.kind == TaskKind::ask) return record.questions[question % record.questions.size()].text;
+  if (job.task.kind == TaskKind::chat) return record.dialog.turns.back();
+  if (find_method(job.method.name).wording.answers != AnswerForm::each) return "the whole object";
+  const std::vector<Attribute>& attributes = opened.schema().of(record.category).attributes;
+  return attributes[question % attributes.size()].name;
 }
 
 std::vector<Compared> by_token(const OpenedJob& opened, const Record& record,
                                const std::vector<Answer>& answers) {
   std::vector<Compared> all;
   for (size_t i = 0; i < answers.size(); ++i)
-    all.push_back({question_name(opened, record, i, answers.size()),
+    all.push_back({question_name(opened, record, i),
                    answers[i].tokens,
                    answers[i].ending,
                    {},

@@ -43,14 +43,15 @@ void add_answer(const RowAnswer& answer, ordered_json& out) {
   if (answer.spans) out["spans"] = spans_json(answer);
 }
 
-void add_values(const Row& row, const ExtractedValues& extracted, ordered_json& out) {
+/// `split`: of a document that was asked in parts.
+void add_values(bool split, const ExtractedValues& extracted, ordered_json& out) {
   out["category"] = extracted.category;
   ordered_json& values = out["values"] = ordered_json::object();
   for (const auto& [name, answer] : extracted.values) values[name] = value_json(answer.value);
   // Notes stand first; of a split document they stand where the first value that has one puts them.
   const bool noted = std::any_of(extracted.values.begin(), extracted.values.end(),
                                  [](const AttributeValue& value) { return !value.answer.note.empty(); });
-  if (noted && row.parts == 1) out["notes"] = ordered_json::object();
+  if (noted && !split) out["notes"] = ordered_json::object();
   for (const auto& [name, answer] : extracted.values) {
     if (!answer.note.empty()) out["notes"][name] = answer.note;
     if (answer.logprob) out["logprobs"][name] = *answer.logprob;
@@ -62,6 +63,20 @@ void add_values(const Row& row, const ExtractedValues& extracted, ordered_json& 
   }
   if (extracted.logprob) out["logprobs"] = *extracted.logprob;
   if (extracted.raw) out["raw"] = *extracted.raw;
+}
+
+void add_content(bool split, const RowContent& content, ordered_json& out) {
+  if (const auto* extracted = std::get_if<ExtractedValues>(&content)) {
+    add_values(split, *extracted, out);
+  } else if (const auto* answers = std::get_if<std::vector<QuestionAnswer>>(&content)) {
+    ordered_json& list = out["answers"] = ordered_json::array();
+    for (const QuestionAnswer& question : *answers) {
+      list.push_back({{"id", question.id}});
+      add_answer(question.answer, list.back());
+    }
+  } else {
+    add_answer(std::get<RowAnswer>(content), out);
+  }
 }
 
 // Reading back. A wrong type throws the JSON library's exception, which read_row() catches.
@@ -149,19 +164,26 @@ ExtractedValues read_values(const ordered_json& from) {
   return extracted;
 }
 
+RowContent read_content(const ordered_json& from) {
+  if (from.contains("values")) return read_values(from);
+  if (!from.contains("answers")) return read_answer(from);
+  std::vector<QuestionAnswer> answers;
+  for (const ordered_json& answer : from.at("answers").get_ref<const ordered_json::array_t&>())
+    answers.push_back({answer.at("id"), read_answer(answer)});
+  return answers;
+}
+
 Row read_members(const ordered_json& from) {
   Row row;
   row.id = from.at("id");
-  if (from.contains("values")) {
-    row.content = read_values(from);
-  } else if (from.contains("answers")) {
-    std::vector<QuestionAnswer> answers;
-    for (const ordered_json& answer : from.at("answers").get_ref<const ordered_json::array_t&>())
-      answers.push_back({answer.at("id"), read_answer(answer)});
-    row.content = std::move(answers);
-  } else {
-    row.content = read_answer(from);
-  }
+  row.content = read_content(from);
+  if (const auto samples = from.find("samples"); samples != from.end())
+    for (const ordered_json& sample : samples->get_ref<const ordered_json::array_t&>()) {
+      // In a table a sample is a text.
+      const ordered_json read =
+          sample.is_string() ? read_json<ordered_json>(sample.get_ref<const std::string&>()) : sample;
+      row.samples.push_back(read_content(read));
+    }
   row.parts = read_member<int32_t>(from, "parts").value_or(1);
   row.cut_tokens = read_member<int32_t>(from, "cut_tokens").value_or(0);
   row.document_tokens = read_member<int64_t>(from, "document_tokens");
@@ -208,19 +230,17 @@ std::string error_line(const ordered_json& reject) {
 
 }  // namespace
 
+ordered_json sample_json(const RowContent& sample) {
+  ordered_json out = ordered_json::object();
+  add_content(false, sample, out);
+  return out;
+}
+
 std::string row_line(const Row& row) {
   ordered_json out{{"id", row.id}};
-  if (const auto* extracted = std::get_if<ExtractedValues>(&row.content)) {
-    add_values(row, *extracted, out);
-  } else if (const auto* answers = std::get_if<std::vector<QuestionAnswer>>(&row.content)) {
-    ordered_json& list = out["answers"] = ordered_json::array();
-    for (const QuestionAnswer& question : *answers) {
-      list.push_back({{"id", question.id}});
-      add_answer(question.answer, list.back());
-    }
-  } else {
-    add_answer(std::get<RowAnswer>(row.content), out);
-  }
+  add_content(row.parts > 1, row.content, out);
+  if (!row.samples.empty()) out["samples"] = ordered_json::array();
+  for (const RowContent& sample : row.samples) out["samples"].push_back(sample_json(sample));
   if (row.parts > 1) out["parts"] = row.parts;
   if (row.cut_tokens > 0) out["cut_tokens"] = row.cut_tokens;
   if (row.document_tokens) out["document_tokens"] = *row.document_tokens;
@@ -241,14 +261,18 @@ std::optional<Row> read_row(std::string_view line) {
 }
 
 std::string openai_line(const Row& row, const std::string& model, int64_t created) {
-  const auto& answer = std::get<RowAnswer>(row.content);
-  const auto* text = std::get_if<std::string>(&answer.value);
+  const std::vector<RowContent> alone{row.content};
   const int64_t prompt = row.prompt_tokens.value_or(0), completion = row.answer_tokens.value_or(0);
-  const ordered_json choice{{"index", 0},
-                            {"message", {{"role", "assistant"}, {"content", text ? *text : ""}}},
-                            {"finish_reason", finish_name(answer.finish.value_or(Finish::stop))}};
-  ordered_json error;
-  if (answer.finish == Finish::error) error = {{"code", "unreadable_value"}, {"message", answer.note}};
+  ordered_json choices = ordered_json::array(), error;
+  for (const RowContent& content : row.samples.empty() ? alone : row.samples) {
+    const auto& answer = std::get<RowAnswer>(content);
+    const auto* text = std::get_if<std::string>(&answer.value);
+    choices.push_back({{"index", choices.size()},
+                       {"message", {{"role", "assistant"}, {"content", text ? *text : ""}}},
+                       {"finish_reason", finish_name(answer.finish.value_or(Finish::stop))}});
+    if (answer.finish == Finish::error && error.is_null())
+      error = {{"code", "unreadable_value"}, {"message", answer.note}};
+  }
   const ordered_json id = row.id;
   const std::string digest = digest_of(dump(id));
   return line_of(id, digest, kOk,
@@ -256,7 +280,7 @@ std::string openai_line(const Row& row, const std::string& model, int64_t create
                   {"object", "chat.completion"},
                   {"created", created},
                   {"model", model},
-                  {"choices", ordered_json::array({choice})},
+                  {"choices", std::move(choices)},
                   {"usage",
                    {{"prompt_tokens", prompt},
                     {"completion_tokens", completion},

@@ -13,6 +13,9 @@ namespace sheaf {
 /// A row as a line of JSON, without its newline. Text that is not UTF-8 has replacement characters.
 std::string row_line(const Row& row);
 
+/// What one of several samples says, as `samples` of a row has it.
+nlohmann::ordered_json sample_json(const RowContent& sample);
+
 /// The row that a line tells of; nothing where row_line() did not write it.
 std::optional<Row> read_row(std::string_view line);
 

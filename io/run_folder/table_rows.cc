@@ -5,10 +5,12 @@
 
 #include "core/base/error.h"
 #include "core/methods/method.h"
+#include "core/task/prompt_text.h"
 #include "core/text/utf8.h"
 #include "io/base/table_cells.h"
 #include "io/base/table_file.h"
 #include "io/corpus/corpus.h"
+#include "io/run_folder/row_line.h"
 
 namespace sheaf {
 namespace {
@@ -216,6 +218,13 @@ void append_answers(arrow::ArrayBuilder& cell, const std::vector<QuestionAnswer>
   }
 }
 
+void append_samples(arrow::ArrayBuilder& cell, const std::vector<RowContent>& samples) {
+  if (samples.empty()) return append_null(cell);
+  arrow::ArrayBuilder& entries = append_list(cell);
+  for (const RowContent& sample : samples)
+    append_valid(entries, sample_json(sample).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
 class TableRows : public RowsWriter {
  public:
   TableRows(TableFormat format, const std::vector<RowColumn>& columns, OutputFile& target)
@@ -259,6 +268,8 @@ class TableRows : public RowsWriter {
         return append_optional(cell, row.seconds, append_finite);
       case RowField::kept:
         return append_kept(cell, row.kept, column.table.name);
+      case RowField::samples:
+        return append_samples(cell, row.samples);
       default:
         break;
     }
@@ -344,6 +355,8 @@ std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool in
   const bool logprobs = job.output.logprobs, raw = job.output.raw;
   const bool extract = job.task.kind == TaskKind::extract, chat = job.task.kind == TaskKind::chat;
   std::vector<RowColumn> facts;  // about the row as a whole
+  if (chat || (job.method.samples > 1 && job.output.samples == SampleRows::all))
+    facts.push_back({Field::samples, {"samples", Type::texts}});
   if (job.input.too_long == TooLong::split) facts.push_back({Field::parts, {"parts", Type::integer}});
   if (job.input.too_long == TooLong::truncate)
     facts.push_back({Field::cut_tokens, {"cut_tokens", Type::integer}});
@@ -377,7 +390,7 @@ std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool in
     add_kept(job.input, columns);
     return columns;
   }
-  if (!chat && job.input.question.empty()) {
+  if (!chat && !asks_one_question(job)) {
     columns.push_back({Field::answers, {"answers", Type::answers}});
   } else {
     columns.push_back({Field::answer, {"answer", Type::text}});

@@ -33,6 +33,7 @@ enum class RowField : uint8_t {
   confidence,   ///< of the one answer that the row has
   null_margin,  ///< of the one answer that the row has
   places,       ///< spans of the one answer that the row has
+  samples,      ///< each as JSON
   parts,
   cut_tokens,
   document_tokens,

@@ -103,7 +103,7 @@ TEST_F(Batch, WritesTheOutputLinesOfTheApi) {
   EXPECT_EQ(errors()[0]["custom_id"], "r4");
   EXPECT_EQ(errors()[0]["response"]["status_code"], 400);
   EXPECT_EQ(errors()[0]["response"]["body"]["error"]["message"],
-            "body.n is 2; only 1 answer per request is supported");
+            "2 answers are asked for, but at temperature 0 all of them are the same; set a temperature");
   EXPECT_TRUE(errors()[1]["custom_id"].is_null());
 }
 

@@ -260,7 +260,7 @@ TEST_F(CorpusThroughTheProgram, RequestsOfABatchAreAnsweredAsOneByOne) {
   EXPECT_EQ(table["corpus"]["records"], 23);
   std::set<std::string> names;
   for (const json& column : table["corpus"]["columns"]) names.insert(column["name"]);
-  EXPECT_EQ(names, (std::set<std::string>{"id", "answer", "finish", "logprob"}));
+  EXPECT_EQ(names, (std::set<std::string>{"id", "answer", "finish", "logprob", "samples"}));
   EXPECT_EQ(table["corpus"]["first"]["id"], "request-0");
 }
 

@@ -173,6 +173,32 @@ TEST_F(EvalLengthsCommand, ADraftIsTimedWithAGivenShareOfRightTokens) {
   refused("{name: ippd, accepted: 0.5, speculate: {draft: qwen3-1.9b}}", "did you mean \"qwen3-1.7b\"?");
 }
 
+TEST_F(EvalLengthsCommand, SamplesShareAPromptOnTwoLevelsOrOne) {
+  const std::string command =
+      "eval " +
+      scratch_.write("samples.yaml",
+                     "name: Samples\noutput: {path: " + scratch_.path("samples") +
+                         "}\nmodels: [{name: tiny, path: " + model_ +
+                         "}]\ndatasets:\n  - {name: apps, lengths: {instruction_tokens: 40, documents: 3, "
+                         "document_tokens: 30, samples: 8, answer_tokens: 5, runs: 1}}\nmethods:\n"
+                         "  - {label: one, name: ippd, documents: 1, share_documents: false}\n"
+                         "  - {label: two, name: ippd, documents: 1}\n"
+                         "  - {label: none, name: ippd, documents: 1, attention: false}\n") +
+      " --device cpu --set engine.tokens_per_step=16";
+  const Ran ran = run_sheaf(scratch_, command + " --json");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  for (const json& row : json::parse(ran.out)["rows"]) EXPECT_EQ(row["count"], 3 * 8 * 5);
+  const auto timing = [&](const std::string& method) {
+    return json::parse(read_text(scratch_.path("samples/tiny/apps/" + method + "/timing.json")));
+  };
+  EXPECT_EQ(timing("one")["measured"]["lengths"]["samples"], 8);
+  EXPECT_FALSE(timing("two")["measured"]["lengths"].contains("share_documents"));
+  EXPECT_FALSE(timing("none").contains("predicted_seconds"));
+  // 24 documents instead of three, in steps of 16 tokens.
+  EXPECT_GT(timing("one")["steps"].get<int>(), timing("two")["steps"].get<int>() + 30);
+  EXPECT_EQ(timing("none")["steps"], timing("two")["steps"]) << "only attention is left out";
+}
+
 TEST_F(EvalLengthsCommand, WrongLengthsAreRefused) {
   const auto refused = [&](const std::string& command, const std::string& part) {
     const Ran ran = run_sheaf(scratch_, command);
@@ -188,6 +214,7 @@ TEST_F(EvalLengthsCommand, WrongLengthsAreRefused) {
   refused(lengths_command(scratch_, model_, "}, metric: squad, judge: {model: none"),
           "metric does not work with lengths");
   refused(lengths_command(scratch_, model_) + " --set method.name=pced", "method.name");
+  refused(lengths_command(scratch_, model_, ", samples: 0"), "samples must be");
 }
 
 }  // namespace

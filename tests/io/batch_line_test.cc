@@ -153,7 +153,10 @@ TEST(BatchLine, WrongOrUnsupportedOptionsAreRefusedByName) {
   EXPECT_EQ(reason_with({{"top_p", 0}}), "body.top_p must be above 0");
   EXPECT_EQ(reason_with({{"seed", 1.5}}), "body.seed must be a whole number");
   EXPECT_EQ(reason_with({{"top_k", -1}}), "body.top_k must be a whole number from 0");
-  EXPECT_EQ(reason_with({{"n", 2}}), "body.n is 2; only 1 answer per request is supported");
+  EXPECT_EQ(reason_with({{"n", 0}}), "body.n is 0; it must be from 1 to 1024");
+  EXPECT_EQ(reason_with({{"n", 1025}}), "body.n is 1025; it must be from 1 to 1024");
+  EXPECT_EQ(reason_with({{"n", UINT64_MAX}}), "body.n is 18446744073709551615; it must be from 1 to 1024");
+  EXPECT_EQ(reason_with({{"n", 1.5}}), "body.n must be a whole number from 1");
   EXPECT_EQ(reason_with({{"tools", {{{"type", "function"}}}}}), "body.tools is not supported");
   EXPECT_EQ(reason_with({{"stop", {"a", 1}}}), "body.stop is a number, not a text or a list of texts");
   EXPECT_EQ(reason_with({{"stop", ""}}), "body.stop has an empty text");
