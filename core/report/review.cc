@@ -60,8 +60,8 @@ std::string inside_script(const ordered_json& value) {
 
 /// Where the value stands: as its row says, else by the search that a row would have been written with.
 void add_marks(const RowAnswer& answer, const ordered_json& value, const Record& record, ordered_json& out) {
-  const auto spans =
-      answer.spans ? *answer.spans : spans_of(record, answer.option ? RowValue() : answer.value);
+  std::vector<std::optional<RowSpan>> spans;
+  if (!answer.option) spans = answer.spans ? *answer.spans : spans_of(record, answer.value);
   const auto columns = columns_of(record);
   ordered_json &marks = out["marks"] = ordered_json::array(), &absent = out["absent"] = ordered_json::array();
   for (size_t i = 0; i < spans.size() && i < value.size(); ++i) {

@@ -350,7 +350,7 @@ void add_spans(const Record& record, Row& row) {
   const auto add = [&](RowAnswer& answer) {
     // The letter of an option stands nowhere.
     if (answer.option)
-      answer.spans = {std::nullopt};
+      answer.spans.emplace(1, std::nullopt);
     else
       answer.spans = spans_of(record, answer.value);
   };

@@ -274,7 +274,9 @@ TEST_F(ReviewCommand, MistakesAreNamed) {
   expect_refused("", "RUN");
   Job ask = job();
   ask.task.kind = TaskKind::ask;
-  expect_refused(make_run("ask", ask), "task.kind ask");
+  expect_refused(make_run("ask", ask), "sheaf did not write this row");
+  ask.task.kind = TaskKind::chat;
+  expect_refused(make_run("chat", ask), "task.kind chat");
 
   const std::string rows = run + "/rows-00000.jsonl", text = read_text(rows);
   const auto write = [&](const std::string& changed) { std::ofstream(rows, std::ios::binary) << changed; };
