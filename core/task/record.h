@@ -47,11 +47,13 @@ struct Record {
   std::string document;  ///< the document columns joined by newlines, or the context
   std::vector<RecordColumn>
       columns;  ///< extract only: of the document, in its order; none: one without a name
-  std::vector<std::string> documents;        ///< ask only: several documents in place of one
-  std::vector<Question> questions;           ///< ask only
-  Dialog dialog;                             ///< chat only
-  nlohmann::ordered_json kept;               ///< columns that its row repeats, by name; null: none
-  int32_t max_tokens = 0;                    ///< chat only: the most tokens of the answer; 0: as the job says
+  std::vector<std::string> documents;  ///< ask only: several documents in place of one
+  std::vector<nlohmann::json>
+      document_ids;                 ///< of each, text or number; where it has none, its number from 1
+  std::vector<Question> questions;  ///< ask only
+  Dialog dialog;                    ///< chat only
+  nlohmann::ordered_json kept;      ///< columns that its row repeats, by name; null: none
+  int32_t max_tokens = 0;           ///< chat only: the most tokens of the answer; 0: as the job says
   std::shared_ptr<const Decoding> decoding;  ///< chat only; nothing: as the job says
   std::shared_ptr<const AnswerObject>
       object;  ///< chat only: the answer is such an object; nothing: free text

@@ -344,7 +344,7 @@ void check_task_fits(const YamlMap& task, const Job& job, MistakeList& found) {
 /// Documents of methods that ask about them one by one.
 void check_one_by_one(const Job& job) {
   if (!find_method(job.method.name).wording.one_by_one) return;
-  if (job.input.documents.empty())
+  if (!job.input.has_documents())
     refuse(
         "{}: method.name {} asks about several documents one by one; set input.documents to the column "
         "with their list",

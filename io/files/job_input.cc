@@ -37,7 +37,7 @@ void read_dataset(const YamlMap& map, Job::Input& input, TaskKind kind, bool fil
     if (input.document.empty()) input.document = {"document"};
   } else {
     if (input.id.empty()) input.id = "id";
-    if (input.context.empty() && input.documents.empty())
+    if (input.context.empty() && !input.has_documents())
       (format->documents ? input.documents : input.context) = format->documents ? "documents" : "context";
     if (input.questions.empty() && input.question.empty()) input.questions = "questions";
   }
@@ -73,9 +73,19 @@ void read_requests(const YamlMap& map, Job::Input& input) {
 
 /// The columns of a job that asks.
 void check_questions(const YamlMap& map, const Job::Input& input) {
-  if (input.context.empty() && input.documents.empty()) needs(map, "context", "task.kind ask");
-  if (!input.context.empty() && !input.documents.empty())
-    refuse("{}: input.context and input.documents are both given; keep one", map.where("documents"));
+  if (input.context.empty() && !input.has_documents()) needs(map, "context", "task.kind ask");
+  const auto either = [&](const std::string& one, const std::string& other, std::string_view key,
+                          std::string_view key_of_other) {
+    if (!one.empty() && !other.empty())
+      refuse("{}: input.{} and input.{} are both given; keep one", map.where(key_of_other), key,
+             key_of_other);
+  };
+  either(input.context, input.documents, "context", "documents");
+  either(input.context, input.corpus, "context", "corpus");
+  either(input.documents, input.corpus, "documents", "corpus");
+  if (!input.corpus.empty() && input.top_documents == 0)
+    refuse("{}: input.corpus needs input.top_documents, how many passages a question gets; set it to 8, say",
+           map.where("corpus"));
   if (map.has("questions") && map.has("question"))
     refuse("{}: input.questions and input.question are both given; keep one", map.where("question"));
   if (!map.has("question") && input.questions.empty()) needs(map, "questions", "task.kind ask");

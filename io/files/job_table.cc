@@ -92,7 +92,10 @@ const Scope kTable{"JSONL, CSV and Parquet",
 const Scope kNarrativeQa{"input.format narrativeqa",
                          [](const Job& job) { return job.input.format == "narrativeqa"; }};
 const Scope kQuac{"input.format quac", [](const Job& job) { return job.input.format == "quac"; }};
-const Scope kContext{"input.context", [](const Job& job) { return job.input.documents.empty(); }};
+const Scope kContext{"input.context", [](const Job& job) { return !job.input.has_documents(); }};
+const Scope kSeveral{"input.documents and input.corpus",
+                     [](const Job& job) { return job.input.has_documents(); }};
+const Scope kCorpus{"input.corpus", [](const Job& job) { return !job.input.corpus.empty(); }};
 const Scope kDocuments{"input.documents", [](const Job& job) { return !job.input.documents.empty(); }};
 const Scope kQuestion{"input.question", [](const Job& job) { return !job.input.question.empty(); }};
 
@@ -199,7 +202,14 @@ void add_input_keys(Keys& keys) {
   input.add<&In::rerank_scores_are>("rerank_scores_are", kAny, rows,
                                     "What the numbers of input.rerank_scores are", {kAsk, kDocuments});
   input.add<&In::top_documents>("top_documents", whole(0, 1000), rows,
-                                "Keeps only the most relevant documents; 0: all", {kAsk, kDocuments});
+                                "Keeps only the most relevant documents; 0: all", {kAsk, kSeveral});
+  input.add<&In::corpus>("corpus", kPath, file,
+                         "Passages in JSON lines or Parquet; each question gets the input.top_documents best "
+                         "by BM25",
+                         {kAsk});
+  input.add<&In::corpus_index>("corpus_index", kPath, nothing,
+                               "The file of the index of input.corpus; without it, it lies beside the corpus",
+                               {kAsk, kCorpus});
   input.add<&In::context_id>(
       "context_id", kColumn, rows,
       "Names the context of a record; records with one id share the context of any of them",
