@@ -20,16 +20,22 @@ constexpr std::array<char, 256> kWordBytes = [] {
 /// Calls take(std::string_view) with each word of a text: runs of letters and digits, in small letters.
 template <class Take>
 void each_word(std::string_view text, Take&& take) {
-  std::string word;
-  for (const char c : text) {
-    if (const char letter = kWordBytes[static_cast<unsigned char>(c)]) {
-      word += letter;
-    } else if (!word.empty()) {
-      take(std::string_view(word));
+  const auto letter = [&](size_t at) { return kWordBytes[static_cast<unsigned char>(text[at])]; };
+  std::string word;  // where the text has capitals
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = at;
+    bool small = true;
+    for (; at < text.size() && letter(at) != 0; ++at) small &= letter(at) == text[at];
+    if (at == begin) {
+      ++at;
+    } else if (small) {
+      take(text.substr(begin, at - begin));
+    } else {
       word.clear();
+      for (size_t i = begin; i < at; ++i) word += letter(i);
+      take(std::string_view(word));
     }
   }
-  if (!word.empty()) take(std::string_view(word));
 }
 
 }  // namespace sheaf

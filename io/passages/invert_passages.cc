@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <arrow/util/hashing.h>  // brings xxHash
+#include <numeric>
 
 #include "core/base/error.h"
 #include "core/text/words.h"
@@ -9,92 +10,89 @@
 namespace sheaf {
 namespace {
 
-/// The words of a batch of passages and their postings so far.
+/// Different words, numbered from 0 in the order in which they come.
 class WordTable {
  public:
-  WordTable() : slots_(1 << 16, kFree) {}
+  WordTable() : slots_(1 << 16, Slot{0, kFree}) {}
 
-  struct Entry {
-    uint64_t hash;
-    uint32_t at, bytes;    // of the word
-    int64_t passage = -1;  // the last one that has it
-    uint32_t times = 0;    // there, not yet among the postings
-    uint32_t passages = 0;
-    int64_t written = -1;  // the last one among the postings
-    std::string postings = {};
-  };
-
-  void add(std::string_view word, int64_t passage) {
-    Entry& entry = find(word);
-    if (entry.passage != passage) {
-      flush(entry);
-      entry.passage = passage;
-      ++entry.passages;
+  uint32_t number_of(std::string_view text) {
+    const uint64_t hash = XXH3_64bits(text.data(), text.size());
+    const auto half = static_cast<uint32_t>(hash >> 32);
+    for (size_t at = hash & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
+      Slot& slot = slots_[at];
+      if (slot.word == kFree) {
+        slot = {half, static_cast<uint32_t>(ends_.size())};
+        bytes_ += text;
+        ends_.push_back(bytes_.size());
+        hashes_.push_back(hash);
+        if (ends_.size() * 2 > slots_.size()) grow();
+        return static_cast<uint32_t>(ends_.size() - 1);
+      }
+      if (slot.half == half && word(slot.word) == text) return slot.word;
     }
-    ++entry.times;
   }
 
-  std::string terms() {
-    std::vector<Entry*> sorted;
-    for (Entry& entry : entries_) {
-      flush(entry);
-      sorted.push_back(&entry);
-    }
-    std::ranges::sort(sorted, {}, [&](const Entry* entry) { return word(*entry); });
-    std::string terms;
-    for (const Entry* const entry : sorted) {
-      append_number(terms, entry->bytes);
-      terms += word(*entry);
-      append_number(terms, entry->passages);
-      append_number(terms, entry->postings.size());
-      terms += entry->postings;
-    }
-    return terms;
+  size_t size() const { return ends_.size(); }
+  std::string_view word(uint32_t number) const {
+    const size_t begin = number > 0 ? ends_[number - 1] : 0;
+    return std::string_view(bytes_).substr(begin, ends_[number] - begin);
   }
 
  private:
   static constexpr uint32_t kFree = UINT32_MAX;
-
-  std::string_view word(const Entry& entry) const {
-    return std::string_view(bytes_).substr(entry.at, entry.bytes);
-  }
-
-  static void flush(Entry& entry) {
-    if (entry.times == 0) return;
-    append_number(entry.postings, static_cast<uint64_t>(entry.passage - entry.written));
-    append_number(entry.postings, entry.times);
-    entry.written = entry.passage;
-    entry.times = 0;
-  }
-
-  Entry& find(std::string_view text) {
-    const uint64_t hash = XXH3_64bits(text.data(), text.size());
-    for (size_t slot = hash & (slots_.size() - 1);; slot = (slot + 1) & (slots_.size() - 1)) {
-      if (slots_[slot] == kFree) {
-        slots_[slot] = static_cast<uint32_t>(entries_.size());
-        entries_.push_back({hash, static_cast<uint32_t>(bytes_.size()), static_cast<uint32_t>(text.size())});
-        bytes_ += text;
-        if (entries_.size() * 2 > slots_.size()) grow();
-        return entries_.back();
-      }
-      Entry& entry = entries_[slots_[slot]];
-      if (entry.hash == hash && word(entry) == text) return entry;
-    }
-  }
+  struct Slot {
+    uint32_t half;  // of the hash: words that differ are seldom compared
+    uint32_t word;
+  };
 
   void grow() {
-    slots_.assign(slots_.size() * 2, kFree);
-    for (size_t i = 0; i < entries_.size(); ++i) {
-      size_t slot = entries_[i].hash & (slots_.size() - 1);
-      while (slots_[slot] != kFree) slot = (slot + 1) & (slots_.size() - 1);
-      slots_[slot] = static_cast<uint32_t>(i);
+    slots_.assign(slots_.size() * 2, Slot{0, kFree});
+    for (size_t i = 0; i < hashes_.size(); ++i) {
+      size_t at = hashes_[i] & (slots_.size() - 1);
+      while (slots_[at].word != kFree) at = (at + 1) & (slots_.size() - 1);
+      slots_[at] = {static_cast<uint32_t>(hashes_[i] >> 32), static_cast<uint32_t>(i)};
     }
   }
 
-  std::vector<uint32_t> slots_;  // into entries_
-  std::vector<Entry> entries_;
+  std::vector<Slot> slots_;
+  std::vector<size_t> ends_;  // of the words, in bytes_
+  std::vector<uint64_t> hashes_;
   std::string bytes_;
 };
+
+/// For each word, the passages that have it, as often as they do, in their order.
+struct Occurrences {
+  std::vector<size_t> ends;  // of each word's, in passages
+  std::vector<uint32_t> passages;
+};
+
+/// `words`: of all passages, one after the other; `lengths`: how many are of each.
+Occurrences count_occurrences(const std::vector<uint32_t>& words, const std::vector<uint32_t>& lengths,
+                              size_t different) {
+  Occurrences all{std::vector<size_t>(different + 1, 0), std::vector<uint32_t>(words.size())};
+  for (const uint32_t word : words) ++all.ends[word + 1];
+  for (size_t i = 1; i < all.ends.size(); ++i) all.ends[i] += all.ends[i - 1];
+  size_t at = 0;
+  for (size_t passage = 0; passage < lengths.size(); ++passage)
+    for (const size_t end = at + lengths[passage]; at < end; ++at)
+      all.passages[all.ends[words[at]]++] = static_cast<uint32_t>(passage);
+  return all;
+}
+
+/// Writes the postings of a word; returns how many passages have it.
+uint64_t write_postings(std::span<const uint32_t> passages, std::string& to) {
+  uint64_t different = 0;
+  int64_t before = -1;
+  for (size_t at = 0; at < passages.size(); ++different) {
+    const uint32_t passage = passages[at];
+    uint64_t times = 0;
+    for (; at < passages.size() && passages[at] == passage; ++at) ++times;
+    append_number(to, static_cast<uint64_t>(passage - before));
+    append_number(to, times);
+    before = passage;
+  }
+  return different;
+}
 
 uint64_t take_number(std::string_view& from) {
   uint64_t value = 0;
@@ -125,16 +123,28 @@ void append_number(std::string& to, uint64_t number) {
 InvertedPassages invert_passages(const std::vector<std::string>& texts) {
   InvertedPassages inverted;
   WordTable table;
+  std::vector<uint32_t> words;
   for (const std::string& text : texts) {
-    const auto passage = static_cast<int64_t>(inverted.lengths.size());
-    uint32_t words = 0;
-    each_word(text, [&](std::string_view word) {
-      table.add(word, passage);
-      ++words;
-    });
-    inverted.lengths.push_back(words);
+    const size_t before = words.size();
+    each_word(text, [&](std::string_view word) { words.push_back(table.number_of(word)); });
+    inverted.lengths.push_back(static_cast<uint32_t>(words.size() - before));
   }
-  inverted.terms = table.terms();
+  const Occurrences all = count_occurrences(words, inverted.lengths, table.size());
+  std::vector<uint32_t> sorted(table.size());
+  std::iota(sorted.begin(), sorted.end(), 0u);
+  std::ranges::sort(sorted, {}, [&](uint32_t word) { return table.word(word); });
+  std::string postings;
+  for (const uint32_t word : sorted) {
+    const size_t begin = word > 0 ? all.ends[word - 1] : 0;
+    postings.clear();
+    const uint64_t passages =
+        write_postings(std::span(all.passages).subspan(begin, all.ends[word] - begin), postings);
+    append_number(inverted.terms, table.word(word).size());
+    inverted.terms += table.word(word);
+    append_number(inverted.terms, passages);
+    append_number(inverted.terms, postings.size());
+    inverted.terms += postings;
+  }
   return inverted;
 }
 
