@@ -48,6 +48,8 @@ struct Job {
     std::string documents;  ///< ask: a list column of texts or of {text, title, score}, instead of a context
     std::string scores;     ///< ask: a list column with the relevance of each document
     ScoreKind scores_are = ScoreKind::probability;
+    /// Whether documents are as relevant as they make the question likely.
+    bool scored_by_question() const { return scores == "question"; }
     std::string corpus;         ///< ask: file or folder of passages that questions are looked up in
     std::string corpus_index;   ///< ask: where their index lies; empty: beside them
     std::string rerank_scores;  ///< ask: a second such column, of a reranker
@@ -166,6 +168,7 @@ struct Job {
     bool logprobs = false;            ///< the log-probability of every value
     bool raw = false;                 ///< the text the model wrote for every value
     bool spans = false;               ///< where every value stands in its document
+    bool trace = false;               ///< pced: which document spoke each token of an answer
     bool sources = false;             ///< extract: rows say which model gave each value
     bool confidence = false;          ///< how likely every value is right
     std::string calibration;          ///< file that `sheaf calibrate` wrote; empty: probabilities as decoded

@@ -64,11 +64,13 @@ class AskTask : public WordedTask {
       parts.document = encode(document_text(whole_document(record)));
       return parts;
     }
+    parts.scored_by_question = job_.input.scored_by_question();
     for (size_t i = 0; i < record.documents.size(); ++i) {
       DocumentParts& chain = parts.documents.emplace_back();
       chain.tokens = encode(document_text(record.documents[i]));
       for (const Question& question : record.questions)
-        chain.relevance.push_back(static_cast<float>(question.relevance[i]));
+        chain.relevance.push_back(parts.scored_by_question ? 0.5f
+                                                           : static_cast<float>(question.relevance[i]));
     }
     if (wording_.findings) parts.findings = summaries_ ? summaries_ : make_answers(record);
     return parts;
@@ -92,7 +94,7 @@ class AskTask : public WordedTask {
   Row row(const Record& record, const std::vector<Answer>& answers) const override {
     std::vector<RowAnswer> read;
     for (size_t i = 0; i < record.questions.size(); ++i)
-      read.push_back(i < answers.size() ? read_answer(record.questions[i], answers[i]) : no_answer());
+      read.push_back(i < answers.size() ? read_answer(record, record.questions[i], answers[i]) : no_answer());
     return answers_row(record, std::move(read));
   }
 
@@ -222,7 +224,7 @@ class AskTask : public WordedTask {
     return parts;
   }
 
-  RowAnswer read_answer(const Question& question, const Answer& answer) const {
+  RowAnswer read_answer(const Record& record, const Question& question, const Answer& answer) const {
     RowAnswer out;
     const std::string text = tokenizer_.decode(answer.tokens);
     if (!question.options.empty()) {
@@ -233,6 +235,7 @@ class AskTask : public WordedTask {
     } else {
       out = read_line(text, answer.ending == Ending::length);
     }
+    if (job_.output.trace) out.trace = trace_answer(tokenizer_, answer, record.document_ids);
     add_details(answer.logprob, text, out);
     if (job_.output.confidence)
       out.confidence = confidence_of(out, answer, question.options.empty() ? null_ : Tokens());

@@ -101,7 +101,7 @@ void map_documents(const json& cells, const Job::Input& input, Record& record) {
   if (bytes > kLongestDocument)
     reject("the documents have {} bytes together; at most {} are allowed", bytes, kLongestDocument);
 
-  std::vector<double> scores = input.scores.empty()
+  std::vector<double> scores = input.scores.empty() || input.scored_by_question()
                                    ? own_scores(list, input.scores_are)
                                    : scores_of(cells, input.scores, input.scores_are, list.size());
   if (!input.rerank_scores.empty()) {

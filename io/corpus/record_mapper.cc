@@ -144,7 +144,7 @@ RecordMapper::RecordMapper(const Job& job, const Schema* schema, std::shared_ptr
   add_texts(input_.category, "input.category");
   for (const std::string& column : input_.document) add_texts(column, "input.document");
   add(input_.documents, "input.documents", true);
-  add(input_.scores, "input.scores", true);
+  if (!input_.scored_by_question()) add(input_.scores, "input.scores", true);
   add(input_.rerank_scores, "input.rerank_scores", true);
   add(input_.questions, "input.questions", true, !input_.needs_questions);
   add(input_.question, "input.question", false, !input_.needs_questions);

@@ -343,6 +343,11 @@ void check_task_fits(const YamlMap& task, const Job& job, MistakeList& found) {
 
 /// Documents of methods that ask about them one by one.
 void check_one_by_one(const Job& job) {
+  if (job.input.scored_by_question() && !find_method(job.method.name).wording.fused)
+    refuse(
+        "{}: input.scores question works only with method.name pced; name a column with scores, or leave it "
+        "out",
+        job.file);
   if (!find_method(job.method.name).wording.one_by_one) return;
   if (!job.input.has_documents())
     refuse(

@@ -40,6 +40,10 @@ void read_dataset(const YamlMap& map, Job::Input& input, TaskKind kind, bool fil
     if (input.context.empty() && !input.has_documents())
       (format->documents ? input.documents : input.context) = format->documents ? "documents" : "context";
     if (input.questions.empty() && input.question.empty()) input.questions = "questions";
+    if (format->corpus && input.corpus.empty())
+      refuse(
+          "{}: the questions of {} are about a collection of passages; set input.corpus to its corpus.jsonl",
+          map.where("format"), format->name);
   }
 }
 
@@ -83,6 +87,13 @@ void check_questions(const YamlMap& map, const Job::Input& input) {
   either(input.context, input.documents, "context", "documents");
   either(input.context, input.corpus, "context", "corpus");
   either(input.documents, input.corpus, "documents", "corpus");
+  if (!input.corpus.empty() && !input.scores.empty() && !input.scored_by_question())
+    refuse(
+        "{}: passages of input.corpus have no column \"{}\"; set input.scores to question, or leave it out",
+        map.where("scores"), input.scores);
+  if (input.scored_by_question() && !input.rerank_scores.empty())
+    refuse("{}: input.rerank_scores does not go with input.scores question; leave one out",
+           map.where("rerank_scores"));
   if (!input.corpus.empty() && input.top_documents == 0)
     refuse("{}: input.corpus needs input.top_documents, how many passages a question gets; set it to 8, say",
            map.where("corpus"));

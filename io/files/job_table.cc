@@ -85,6 +85,8 @@ const Scope kPublished{"an output.path that is a URI",
                        [](const Job& job) { return is_uri(job.output.path); }};
 const Scope kOwnRows{"output.format jsonl, parquet and arrow",
                      [](const Job& job) { return job.output.format != OutputFormat::openai_batch; }};
+const Scope kJsonRows{"output.format jsonl",
+                      [](const Job& job) { return job.output.format == OutputFormat::jsonl; }};
 const Scope kDataset{"datasets (input.format)",
                      [](const Job& job) { return find_dataset_format(job.input.format) != nullptr; }};
 const Scope kTable{"JSONL, CSV and Parquet",
@@ -192,8 +194,10 @@ void add_input_keys(Keys& keys) {
   input.add<&In::documents>(
       "documents", kColumn, rows,
       "A list of documents that questions are about: texts, or objects {text, title, score}", {kAsk});
-  input.add<&In::scores>("scores", kColumn, rows, "A list with the relevance of each document",
-                         {kAsk, kDocuments});
+  input.add<&In::scores>(
+      "scores", {.text = "a column, or question"}, rows,
+      "A list with the relevance of each document; question: as likely as the document makes the question",
+      {kAsk, kSeveral});
   input.add<&In::scores_are>("scores_are", kAny, rows, "What the numbers of input.scores are",
                              {kAsk, kDocuments});
   input.add<&In::rerank_scores>("rerank_scores", kColumn, rows,
@@ -395,6 +399,9 @@ void add_output_keys(Keys& keys) {
                               "The file that `sheaf calibrate` wrote, which scales the confidence",
                               {kConfidence});
   output.add<&O::spans>("spans", kAny, rows, "Adds where each value stands in its document", {kExtract});
+  output.add<&O::trace>("trace", kAny, rows,
+                        "Adds which document spoke each token of an answer, and citations",
+                        {kPced, kJsonRows});
   output.add<&O::sources>("sources", kAny, rows, "Adds which model gave each value", {kTrust});
   output.add<&O::tokens>("tokens", kAny, rows, "Adds how many tokens document and answers have", {kOwnRows});
   output.add<&O::timing>("timing", kAny, rows,

@@ -31,6 +31,30 @@ ordered_json spans_json(const RowAnswer& answer) {
   return list;
 }
 
+/// The documents that spoke an answer, those with the most tokens first.
+ordered_json citations_json(const std::vector<SpokenPiece>& trace) {
+  std::vector<SpokenPiece> cited;
+  for (const SpokenPiece& piece : trace) {
+    const auto known = std::ranges::find(cited, piece.document, &SpokenPiece::document);
+    if (known == cited.end())
+      cited.push_back(piece);
+    else
+      known->tokens += piece.tokens;
+  }
+  std::ranges::stable_sort(cited, std::greater<>(), &SpokenPiece::tokens);
+  ordered_json list = ordered_json::array();
+  for (const SpokenPiece& each : cited)
+    list.push_back({{"document", each.document}, {"tokens", each.tokens}});
+  return list;
+}
+
+ordered_json trace_json(const std::vector<SpokenPiece>& trace) {
+  ordered_json list = ordered_json::array();
+  for (const SpokenPiece& piece : trace)
+    list.push_back({{"text", piece.text}, {"document", piece.document}, {"tokens", piece.tokens}});
+  return list;
+}
+
 void add_answer(const RowAnswer& answer, ordered_json& out) {
   out["answer"] = value_json(answer.value);
   if (answer.option) out["option"] = *answer.option;
@@ -39,6 +63,10 @@ void add_answer(const RowAnswer& answer, ordered_json& out) {
   if (answer.logprob) out["logprob"] = *answer.logprob;
   if (answer.raw) out["raw"] = *answer.raw;
   if (answer.confidence) out["confidence"] = *answer.confidence;
+  if (answer.trace) {
+    out["citations"] = citations_json(*answer.trace);
+    out["trace"] = trace_json(*answer.trace);
+  }
 }
 
 void add_values(const Row& row, const ExtractedValues& extracted, ordered_json& out) {
@@ -105,6 +133,16 @@ std::optional<std::vector<std::optional<RowSpan>>> read_spans(const ordered_json
   return spans;
 }
 
+std::optional<std::vector<SpokenPiece>> read_trace(const ordered_json& from) {
+  const auto at = from.find("trace");
+  if (at == from.end()) return std::nullopt;
+  std::vector<SpokenPiece> trace;
+  for (const ordered_json& piece : at->get_ref<const ordered_json::array_t&>())
+    trace.push_back(
+        {piece.at("text").get<std::string>(), piece.at("document"), piece.at("tokens").get<int64_t>()});
+  return trace;
+}
+
 RowAnswer read_answer(const ordered_json& from) {
   RowAnswer answer;
   answer.value = read_value(from.at("answer"));
@@ -115,6 +153,7 @@ RowAnswer read_answer(const ordered_json& from) {
   answer.logprob = read_member<double>(from, "logprob");
   answer.raw = read_member<std::string>(from, "raw");
   answer.confidence = read_member<double>(from, "confidence");
+  answer.trace = read_trace(from);
   return answer;
 }
 
