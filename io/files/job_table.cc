@@ -95,7 +95,7 @@ const Scope kNarrativeQa{"input.format narrativeqa",
                          [](const Job& job) { return job.input.format == "narrativeqa"; }};
 const Scope kQuac{"input.format quac", [](const Job& job) { return job.input.format == "quac"; }};
 const Scope kContext{"input.context", [](const Job& job) { return !job.input.has_documents(); }};
-const Scope kSeveral{"input.documents and input.corpus",
+const Scope kSeveral{"input.documents or input.corpus",
                      [](const Job& job) { return job.input.has_documents(); }};
 const Scope kCorpus{"input.corpus", [](const Job& job) { return !job.input.corpus.empty(); }};
 const Scope kDocuments{"input.documents", [](const Job& job) { return !job.input.documents.empty(); }};
