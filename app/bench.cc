@@ -27,7 +27,7 @@ struct BenchCommand : BenchSettings {
 std::vector<std::string> timed_methods() {
   std::vector<std::string> names;
   for (const Method& method : all_methods())
-    if (!method.wording.one_by_one) names.emplace_back(method.name);
+    if (!method.wording.findings) names.emplace_back(method.name);
   return names;
 }
 

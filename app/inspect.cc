@@ -112,6 +112,36 @@ void print_corpus(const ordered_json& about) {
   print_text(table.text() + columns.text());
 }
 
+void print_dataset(const ordered_json& about) {
+  const auto mean = [](const ordered_json& number) { return fmt::format("{:.2f}", number.get<double>()); };
+  TextTable table;
+  std::string counts = counted(whole(about, "records"), "record");
+  if (about.contains("questions") && !about.contains("contexts"))
+    counts = counted(whole(about, "questions"), "question");
+  if (about.contains("contexts")) {
+    counts =
+        fmt::format("{}, {}, {} per context", counted(whole(about, "contexts"), "context"),
+                    counted(whole(about, "questions"), "question"), mean(about["questions_per_context"]));
+    if (whole(about, "unanswerable") > 0)
+      counts += fmt::format("; {} without an answer", whole(about, "unanswerable"));
+  }
+  table.rows.push_back({"  dataset", fmt::format("{}: {}", text_of(about, "format"), counts)});
+  if (about.contains("tokens")) {
+    const ordered_json& tokens = about["tokens"];
+    std::string means = fmt::format("instruction {}, context {}, question {}", mean(tokens["instruction"]),
+                                    mean(tokens["context"]), mean(tokens["question"]));
+    if (!tokens["answer"].is_null()) means += fmt::format(", answer {}", mean(tokens["answer"]));
+    table.rows.push_back({"  mean tokens", fmt::format("{}, for {}", means, text_of(tokens, "model"))});
+  } else if (about.contains("contexts")) {
+    table.rows.push_back({"  mean tokens", "give --model to count them"});
+  }
+  if (about.contains("broken"))
+    table.rows.push_back({"  broken", fmt::format("{} would be rejected; the first: {}",
+                                                  counted(whole(about["broken"], "records"), "record"),
+                                                  text_of(about["broken"], "first"))});
+  print_text(table.text());
+}
+
 void print_file(const std::string& text, const std::string& words) {
   if (!text.empty()) print_text("\n# " + words + "\n" + text);
 }
@@ -122,9 +152,10 @@ void print(const ordered_json& about) {
   if (about.contains("model")) add_model(about["model"], table);
   if (about.contains("tokenizer")) add_tokenizer(about["tokenizer"], table);
   print_text(table.text());
-  if (!about.contains("corpus")) return;
-  print_corpus(about["corpus"]);
-  const ordered_json& proposed = about["corpus"]["proposed"];
+  const bool dataset = about.contains("dataset");
+  if (!about.contains("corpus") && !dataset) return;
+  dataset ? print_dataset(about["dataset"]) : print_corpus(about["corpus"]);
+  const ordered_json& proposed = about[dataset ? "dataset" : "corpus"]["proposed"];
   if (about.contains("wrote")) {
     const std::vector<std::string> files = about["wrote"];
     print_line(fmt::format("wrote {}; look at {} before you run it: sheaf run {}", fmt::join(files, " and "),
@@ -132,7 +163,7 @@ void print(const ordered_json& about) {
     return;
   }
   print_file(text_of(proposed, "job"), "A first job (--write job.yaml writes it):");
-  print_file(text_of(proposed, "schema"), "Its schema.yaml:");
+  if (proposed.contains("schema")) print_file(text_of(proposed, "schema"), "Its schema.yaml:");
 }
 
 }  // namespace
@@ -140,10 +171,13 @@ void print(const ordered_json& about) {
 void add_inspect_command(Program& program) {
   auto options = std::make_shared<InspectOptions>();
   add_command(
-      program, "inspect", "Describe a model, tokenizer or corpus, and propose a job for it",
-      {{"PATH", options->path, "A GGUF file, model folder, tokenizer file, corpus (JSON lines, CSV, Parquet)",
+      program, "inspect", "Describe a model, tokenizer, corpus or public dataset, and propose a job for it",
+      {{"PATH", options->path,
+        "A GGUF file, model folder, tokenizer file, corpus (JSON lines, CSV, Parquet) or public dataset",
         kRequired},
-       {"--model", options->model, "The model of the proposed job (default: the one that comes with sheaf)"},
+       {"--model", options->model,
+        "The model of the proposed job (default: the one that comes with sheaf), and to count a dataset's "
+        "tokens by"},
        {"--write", options->write,
         "Write the proposed job to this .yaml file and its schema to a file beside it. Choose a new name: "
         "sheaf does not overwrite files",

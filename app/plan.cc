@@ -39,7 +39,7 @@ void show_prompt(const Stack& stack, const Tokenizer& tokenizer, int64_t number,
   std::vector<Tokens> answers(stack.slots.size());
   for (size_t i = 0; i < answers.size(); ++i)
     tokenizer.encode(fmt::format("[finding {}]", i + 1), false, answers[i]);
-  const Stack next = stack.next->after(answers);
+  const Stack next = stack.next->after(answers, std::vector<double>(answers.size(), 0));
   print_line(fmt::format("then, in a second round: {} to decode", counted(std::ssize(next.slots), "answer")));
   print_text(stack_text(next, text_of, name));
 }

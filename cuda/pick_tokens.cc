@@ -44,10 +44,10 @@ void pick_on_host(LoadedModel& model, const Step& step, PickRange range, std::sp
           pick_next(picks.subspan(i), step.batch->allowed, host.data() + i * vocab, vocab, vocab);
 }
 
-/// The scores of the picks that have chains, whose logits are there.
-void fuse(const LoadedModel& model, const Step& step, PickRange range) {
+/// The picks of a range that have chains.
+ChainInputs chains_of(const LoadedModel& model, const Step& step, PickRange range) {
   const std::vector<ChainGroup>& groups = step.chain_groups;
-  if (groups.empty()) return;
+  if (groups.empty()) return {};
   const Activations& room = model.room;
   const auto at = [&](int64_t pick) {
     return static_cast<int32_t>(std::find_if(groups.begin(), groups.end(),
@@ -55,16 +55,14 @@ void fuse(const LoadedModel& model, const Step& step, PickRange range) {
                                 groups.begin());
   };
   const auto any = [&](auto&& is) { return std::any_of(groups.begin(), groups.end(), is); };
-  const ChainInputs inputs{step.arrays.chains,
-                           step.arrays.groups,
-                           at(range.first),
-                           at(range.end) - at(range.first),
-                           any([](const ChainGroup& group) { return group.contrast < 0; }),
-                           any([](const ChainGroup& group) { return group.aggregate != 0; }),
-                           room.chain_sums.data(),
-                           room.chain_sums.data() + room.size.picks_at_once};
-  fuse_chains(inputs, room.logits.data(), static_cast<int32_t>(range.first), range.count(),
-              model.config.vocab, room.picks.data() + range.first, model.stream.get());
+  return {step.arrays.chains,
+          step.arrays.groups,
+          at(range.first),
+          at(range.end) - at(range.first),
+          any([](const ChainGroup& group) { return group.contrast < 0; }),
+          any([](const ChainGroup& group) { return group.aggregate != 0; }),
+          room.chain_sums.data(),
+          room.chain_sums.data() + room.size.picks_at_once};
 }
 
 }  // namespace
@@ -78,9 +76,15 @@ void pick_tokens(LoadedModel& model, const Step& step, std::span<float> logits) 
     range.end = static_cast<int64_t>(picks_end(picks, static_cast<size_t>(range.first), kPicksAtOnce));
     compute_logits(model, step, range);
     if (host) pick_on_host(model, step, range, logits);
-    fuse(model, step, range);
-    pick_greedy(model.room.logits.data(), step.arrays.greedy + range.first, step.arrays.allowed,
-                range.count(), model.config.vocab, model.room.picks.data() + range.first, model.stream.get());
+    const ChainInputs chains = chains_of(model, step, range);
+    const auto first = static_cast<int32_t>(range.first);
+    float* const scores = model.room.logits.data();
+    GreedyResult* const out = model.room.picks.data() + range.first;
+    const cudaStream_t stream = model.stream.get();
+    fuse_chains(chains, scores, first, range.count(), model.config.vocab, out, stream);
+    pick_greedy(scores, step.arrays.greedy + range.first, step.arrays.allowed, range.count(),
+                model.config.vocab, out, stream);
+    find_voices(chains, scores, first, model.config.vocab, out, stream);
   }
   if (count > 0)
     check(cudaMemcpyAsync(step.chosen.data(), model.room.picks.data(),

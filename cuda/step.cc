@@ -113,7 +113,7 @@ void Step::hand_back() const {
     const GreedyResult& result = chosen.data()[i];
     const bool chains = picks[i].chains > 0;
     if (!on_host(picks[i])) {
-      picked[i] = {result.token, result.logprob, chains ? result.contrast : 0.0f};
+      picked[i] = {result.token, result.logprob, chains ? result.contrast : 0.0f, chains ? result.voice : 0};
       if (picks[i].rivals) {
         picked[i].second = result.second;
         picked[i].watched = result.watched;

@@ -19,7 +19,8 @@ const char* ending_name(Ending ending);
 struct Answer {
   Tokens tokens;  ///< as decoded, a delimiter included, an end-of-text token not
   Ending ending = Ending::length;
-  double logprob = 0;  ///< of all decoded tokens, the ending one included
+  double logprob = 0;                ///< of all decoded tokens, the ending one included
+  std::vector<int32_t> voices = {};  ///< with chains: of each token, the chain that spoke it, from 1
 
   // Where the slot has a watch (docs/confidence.md defines them); the bias of null counts in none of them.
   double null_logprob =

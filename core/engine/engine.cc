@@ -360,9 +360,14 @@ void Engine::retire(const Sink& done) {
 
 void Engine::next_round(const Stack& stack, const std::vector<Answer>& answers) {
   std::vector<Tokens> tokens;
+  std::vector<double> logprobs;
   tokens.reserve(answers.size());
-  for (const Answer& answer : answers) tokens.push_back(answer.tokens);
-  next_rounds_.push_back(options_.longest_rounds ? stack.next->longest() : stack.next->after(tokens));
+  for (const Answer& answer : answers) {
+    tokens.push_back(answer.tokens);
+    logprobs.push_back(answer.logprob);
+  }
+  next_rounds_.push_back(options_.longest_rounds ? stack.next->longest()
+                                                 : stack.next->after(tokens, logprobs));
   next_rounds_.back().window = stack.window;
   next_rounds_.back().later_round = true;
 }

@@ -180,6 +180,7 @@ void Engine::take_token(OpenSlot& slot, const Picked& picked) {
   stats_.first_tokens += stack.next != nullptr;
   if (!asked.allowed && rules_.ends_text(picked.token)) return close_slot(slot, Ending::end_of_text);
   answer.tokens.push_back(picked.token);
+  if (asked.prompts() > 1) answer.voices.push_back(picked.voice);
   if (asked.allowed) {
     slot.node = asked.allowed->advance(slot.node, picked.token);
     if (slot.node < 0) return close_slot(slot, Ending::chosen);

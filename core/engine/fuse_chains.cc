@@ -53,10 +53,12 @@ double divergence(std::span<const float> a, double normalizer_a, std::span<const
 
 }  // namespace
 
-float fuse_chains(std::span<const Pick> group, const float* logits, size_t stride, std::span<float> fused) {
+float fuse_chains(std::span<const Pick> group, const float* logits, size_t stride, std::span<float> fused,
+                  std::vector<double>* offsets) {
   const size_t vocab = fused.size(), chains = group.size() - 1;
   const auto row = [&](size_t pick) { return std::span(logits + pick * stride, vocab); };
   const std::span amateur = row(0);
+  if (offsets) offsets->assign(chains, 0);
   float contrast = group[0].contrast;
   for (size_t pick = 0; pick <= chains; ++pick)
     if (!is_sound(row(pick))) {
@@ -80,6 +82,8 @@ float fuse_chains(std::span<const Pick> group, const float* logits, size_t strid
       for (size_t k = 1; k <= chains; ++k) best = std::max(best, contrasted(k, i) + group[k].prior);
       fused[i] = best;
     }
+    if (offsets)
+      for (size_t k = 1; k <= chains; ++k) (*offsets)[k - 1] = static_cast<double>(group[k].prior);
     return contrast;
   }
   // A chain whose scores are all impossible has no say.
@@ -88,6 +92,8 @@ float fuse_chains(std::span<const Pick> group, const float* logits, size_t strid
   for (size_t k = 1; k <= chains; ++k) {
     normalizers[k] = log_sum_exp(vocab, [&](size_t i) { return contrasted(k, i); });
     log_weights[k] = static_cast<double>(group[k].prior) - total;
+    if (offsets)
+      (*offsets)[k - 1] = std::isfinite(normalizers[k]) ? log_weights[k] - normalizers[k] : double{kNever};
   }
   for (size_t i = 0; i < vocab; ++i) {
     const auto log_probability = [&](size_t k) {
@@ -106,6 +112,26 @@ float fuse_chains(std::span<const Pick> group, const float* logits, size_t strid
   return contrast;
 }
 
+namespace {
+
+/// The chain that spoke a token, from 1.
+int32_t voice_of(TokenId token, const float* logits, size_t stride, float contrast,
+                 std::span<const double> offsets) {
+  size_t best = 0;
+  double highest = -std::numeric_limits<double>::infinity();
+  for (size_t k = 0; k < offsets.size(); ++k) {
+    const auto logit = static_cast<double>(clean(logits[(k + 1) * stride + static_cast<size_t>(token)]));
+    const double score = (1 + static_cast<double>(contrast)) * logit + offsets[k];
+    if (score > highest) {
+      highest = score;
+      best = k;
+    }
+  }
+  return static_cast<int32_t>(best) + 1;
+}
+
+}  // namespace
+
 Picked pick_next(std::span<const Pick> picks, std::span<const TokenId> all_allowed, const float* logits,
                  size_t stride, size_t vocab) {
   const Pick& pick = picks[0];
@@ -113,10 +139,12 @@ Picked pick_next(std::span<const Pick> picks, std::span<const TokenId> all_allow
       all_allowed.subspan(static_cast<size_t>(pick.first_allowed), static_cast<size_t>(pick.allowed_count));
   if (pick.chains == 0) return pick_token({logits, vocab}, pick, allowed);
   std::vector<float> fused(vocab);
+  std::vector<double> offsets;
   const float contrast =
-      fuse_chains(picks.first(1 + static_cast<size_t>(pick.chains)), logits, stride, fused);
+      fuse_chains(picks.first(1 + static_cast<size_t>(pick.chains)), logits, stride, fused, &offsets);
   Picked picked = pick_token(fused, pick, allowed);
   picked.contrast = contrast;
+  picked.voice = voice_of(picked.token, logits, stride, contrast, offsets);
   return picked;
 }
 

@@ -111,6 +111,7 @@ struct Picked {
   float logprob;  ///< natural log of the token's probability over the whole vocabulary at temperature 1; NaN
                   ///< where the logits are not sound (pick.h): then the token means nothing
   float contrast = 0;  ///< of a pick with chains: as given, or as found
+  int32_t voice = 0;   ///< of a pick with chains: the one that spoke the token, from 1 (fuse_chains())
   // Where the pick asks for its rivals: log-probabilities as above; minus infinity where there is no such
   // token.
   float second = -std::numeric_limits<float>::infinity();   ///< of the likeliest allowed token but these two
@@ -133,7 +134,11 @@ Picked pick_token(std::span<const float> logits, const Pick& pick, std::span<con
 /// Where a row has NaN or plus infinity, so have the scores: all are NaN.
 /// A dynamic b is the mean over chains of the Jensen-Shannon divergence (natural logarithms) between
 /// softmax(e(k)) and softmax(a).
-float fuse_chains(std::span<const Pick> group, const float* logits, size_t stride, std::span<float> fused);
+/// A token is spoken by the chain with the largest (1 + b) e(k) + o(k) for it, the first on a tie: o(k) is
+/// p(k) for max, else the logarithm of w(k) divided by the sum of e^c(k). `offsets`, where not null, gets
+/// o(k); minus infinity for a chain that has no say.
+float fuse_chains(std::span<const Pick> group, const float* logits, size_t stride, std::span<float> fused,
+                  std::vector<double>* offsets = nullptr);
 
 /// The token of `picks[0]`: from its row of logits, or from it and those of its chains, which lie `stride`
 /// apart.

@@ -11,6 +11,8 @@
 
 namespace sheaf {
 
+class PassageIndex;  // io/passages
+
 /// What is proposed for the next tokens of answers.
 struct Speculate {
   bool lookup = false;  ///< what followed, in the text that an answer sees, the tokens it ends with
@@ -47,13 +49,19 @@ struct Job {
     std::string documents;  ///< ask: a list column of texts or of {text, title, score}, instead of a context
     std::string scores;     ///< ask: a list column with the relevance of each document
     ScoreKind scores_are = ScoreKind::probability;
+    /// Whether documents are as relevant as they make the question likely.
+    bool scored_by_question() const { return scores == "question"; }
+    std::string corpus;         ///< ask: file or folder of passages that questions are looked up in
+    std::string corpus_index;   ///< ask: where their index lies; empty: beside them
     std::string rerank_scores;  ///< ask: a second such column, of a reranker
     ScoreKind rerank_scores_are = ScoreKind::probability;
     int32_t top_documents = 0;  ///< ask: only so many documents, the most relevant ones; 0: all
-    std::string questions;      ///< ask: a list column of strings or of {id, question, options}
-    std::string question;       ///< ask: a text column, for one row per question
-    std::string options;        ///< ask: a list column with the choices of `question`
-    std::string answer_kind;    ///< ask: a column with what the answer to `question` may be
+    /// Whether a record has documents that can be read one by one.
+    bool has_documents() const { return !documents.empty() || !corpus.empty(); }
+    std::string questions;    ///< ask: a list column of strings or of {id, question, options}
+    std::string question;     ///< ask: a text column, for one row per question
+    std::string options;      ///< ask: a list column with the choices of `question`
+    std::string answer_kind;  ///< ask: a column with what the answer to `question` may be
     Html html = Html::keep;
     std::string locale;                         ///< extract: of numbers and dates; empty: not known
     std::vector<std::string> keep;              ///< columns that the rows repeat as they are
@@ -83,6 +91,7 @@ struct Job {
     /// Files of the corpus, listed once so that the rows and the fingerprint of a run are of the same ones
     /// (io/corpus/corpus.h); no key of the file.
     std::shared_ptr<const Listing> listing;
+    std::shared_ptr<const PassageIndex> passages;  ///< of `corpus`, once it is open; no key of the file
   } input;
 
   struct Task {
@@ -186,6 +195,7 @@ struct Job {
     bool logprobs = false;            ///< the log-probability of every value
     bool raw = false;                 ///< the text the model wrote for every value
     bool spans = false;               ///< where every value stands in its document
+    bool trace = false;               ///< pced: which document spoke each token of an answer
     bool sources = false;             ///< extract: rows say which model gave each value
     bool confidence = false;          ///< how likely every value is right
     SampleRows samples = SampleRows::vote;

@@ -30,7 +30,7 @@ class LastPrompt final : public NextRound {
     record_.documents.clear();
   }
 
-  Stack after(std::span<const Tokens> answers) const override {
+  Stack after(std::span<const Tokens> answers, std::span<const double>) const override {
     return make([&](size_t group) {
       return record_.findings->document(answers.subspan(group * documents_, documents_));
     });

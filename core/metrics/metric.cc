@@ -15,9 +15,10 @@ namespace sheaf {
 
 std::span<const Metric> all_metrics() {
   static const std::array metrics = {
-      squad_metric(),   squad1_metric(),     exact_match_metric(),  subspan_em_metric(), hotpotqa_metric(),
-      musique_metric(), rouge_l_metric(),    rouge_l_stem_metric(), accuracy_metric(),   quac_metric(),
-      drop_metric(),    attributes_metric(), judged_metric(),       agreement_metric()};
+      squad_metric(),     squad1_metric(),     exact_match_metric(), subspan_em_metric(),
+      hotpotqa_metric(),  musique_metric(),    rouge_l_metric(),     rouge_l_stem_metric(),
+      accuracy_metric(),  quac_metric(),       drop_metric(),        answer_list_metric(),
+      longbench_metric(), attributes_metric(), judged_metric(),      agreement_metric()};
   return metrics;
 }
 

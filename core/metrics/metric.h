@@ -21,7 +21,8 @@ struct MetricItem {
   /// The accepted answers, each one text as a rule, several spans for drop. Empty: no answer is right.
   std::vector<std::vector<std::string>> references;
 
-  std::vector<std::string> kinds = {};  ///< drop: of each reference: number, span, spans or date
+  /// drop: of each reference: number, span, spans or date. longbench: all classes of a classification.
+  std::vector<std::string> kinds = {};
   /// quac: whether these were predicted rightly; nothing where the run says nothing of them.
   std::optional<bool> yesno = {}, followup = {};
 

@@ -61,6 +61,8 @@ Metric accuracy_metric();
 Metric agreement_metric();
 Metric quac_metric();
 Metric drop_metric();
+Metric answer_list_metric();
+Metric longbench_metric();
 Metric attributes_metric();
 Metric judged_metric();
 

@@ -92,6 +92,7 @@ Plan Planner::plan(std::vector<ReadyRecord> records) {
     }
     RecordParts& parts = records[i].parts;
     parts.record = index;
+    if (prompts) prompts->add(parts);
     auto& [outcome, asked] = plan.records[i];
     outcome.answers.resize(parts.questions().size());
     outcome.document_tokens = static_cast<int32_t>(parts.document_tokens());

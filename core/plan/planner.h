@@ -3,6 +3,7 @@
 
 #include "core/job/words.h"
 #include "core/methods/method.h"
+#include "core/plan/prompt_count.h"
 #include "core/task/record_row.h"
 
 namespace sheaf {
@@ -52,6 +53,9 @@ struct BinCount {
 class Planner {
  public:
   Planner(Builder builder, PlanLimits limits) : builder_(std::move(builder)), limits_(std::move(limits)) {}
+
+  /// Counts the records that can be worded; it remembers their contexts. Null: nobody wants to know.
+  PromptCount* prompts = nullptr;
 
   Plan plan(std::vector<ReadyRecord> records);
   AnswerScope scope() const { return builder_.scope; }

@@ -99,7 +99,8 @@ struct Stack;
 class NextRound {
  public:
   virtual ~NextRound() = default;
-  virtual Stack after(std::span<const Tokens> answers) const = 0;
+  /// `logprobs`: of the answers.
+  virtual Stack after(std::span<const Tokens> answers, std::span<const double> logprobs) const = 0;
   /// The longest that it can be. The tokens of its answers mean nothing.
   virtual Stack longest() const = 0;
 };

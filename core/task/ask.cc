@@ -83,11 +83,13 @@ class AskTask : public WordedTask {
       if (std::ranges::any_of(parts.own_questions, &QuestionParts::copied)) add_copies(record, parts);
       return parts;
     }
+    parts.scored_by_question = job_.input.scored_by_question();
     for (size_t i = 0; i < record.documents.size(); ++i) {
       DocumentParts& chain = parts.documents.emplace_back();
       chain.tokens = encode(document_text(record, record.documents[i]));
       for (const Question& question : record.questions)
-        chain.relevance.push_back(static_cast<float>(question.relevance[i]));
+        chain.relevance.push_back(parts.scored_by_question ? 0.5f
+                                                           : static_cast<float>(question.relevance[i]));
     }
     if (wording_.findings) parts.findings = summaries_ ? summaries_ : make_answers(record);
     return parts;
@@ -453,6 +455,7 @@ class AskTask : public WordedTask {
       const bool line = job_.task.prompt.answer_end == AnswerEnd::line;
       out = (line ? read_line : read_lines)(text, answer.ending == Ending::length);
     }
+    if (job_.output.trace) out.trace = trace_answer(tokenizer_, answer, record.document_ids);
     add_details(answer.logprob, text, out);
     if (!job_.output.confidence) return out;
     out.confidence = confidence_of(out, answer, question.options.empty() ? null_ : Tokens());

@@ -73,8 +73,9 @@ struct RecordParts {
   uint64_t stream = 0;  ///< seeds the record's random numbers
   Tokens head = {};     ///< stands before the document; records with equal ones share it
   Tokens document;
-  std::shared_ptr<const Decoding> decoding = {};      ///< of its answers; nothing: as the job says
-  std::vector<DocumentParts> documents;               ///< read one by one; then there is no `document`
+  std::shared_ptr<const Decoding> decoding = {};  ///< of its answers; nothing: as the job says
+  std::vector<DocumentParts> documents;           ///< read one by one; then there is no `document`
+  bool scored_by_question = false;  ///< documents are as relevant as they make the question likely
   std::shared_ptr<const FindingParts> findings = {};  ///< `map-reduce`: what the documents are asked first
   std::vector<QuestionParts> own_questions;
   std::shared_ptr<const AllowedAnswers> copies;  ///< of the document; where a question is `copied`

@@ -113,6 +113,33 @@ void check_tokenizer(const TaskContext& context) {
            tokenizer_name(context), kFix);
 }
 
+std::vector<SpokenPiece> trace_answer(const Tokenizer& tokenizer, const Answer& answer,
+                                      std::span<const nlohmann::json> documents) {
+  const std::span<const TokenId> tokens = answer.tokens;
+  if (answer.voices.size() != tokens.size() || std::ranges::any_of(answer.voices, [&](int32_t voice) {
+        return voice < 1 || std::cmp_greater(voice, documents.size());
+      }))
+    refuse("output.trace: a reused answer does not say which documents spoke it; run without reuse");
+  const std::string text = tokenizer.decode(tokens);
+  const size_t end = std::min(text.find_last_not_of("\r\n ") + 1, text.size());
+  // Where the text of the first tokens ends: a character of several tokens belongs to its last one.
+  const auto end_of = [&](size_t count) {
+    const std::string first = tokenizer.decode(tokens.first(count));
+    const auto [differs, ignored] = std::mismatch(first.begin(), first.end(), text.begin(), text.end());
+    return std::min(static_cast<size_t>(differs - first.begin()), end);
+  };
+  std::vector<SpokenPiece> pieces;
+  for (size_t i = 0, from = 0; i < tokens.size() && from < end; ++i) {
+    const size_t to = end_of(i + 1);
+    const auto& document = documents[static_cast<size_t>(answer.voices[i]) - 1];
+    if (pieces.empty() || pieces.back().document != document) pieces.push_back({{}, document, 0});
+    pieces.back().text += text.substr(from, to - from);
+    ++pieces.back().tokens;
+    from = to;
+  }
+  return pieces;
+}
+
 std::shared_ptr<const AnswerTrie> make_choices(const TaskContext& context,
                                                const std::vector<std::string>& texts, bool scored) {
   std::vector<Tokens> answers;

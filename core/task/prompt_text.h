@@ -65,6 +65,11 @@ void add_choices(const TaskContext& context, const Attribute& attribute, bool nu
 /// task.prompt.
 bool asks_one_question(const Job& job);
 
+/// An answer of chains in pieces, each with the document that spoke it; a line break at its end is left out.
+/// `documents`: the ids of the documents, in the order of the chains.
+std::vector<SpokenPiece> trace_answer(const Tokenizer& tokenizer, const Answer& answer,
+                                      std::span<const nlohmann::json> documents);
+
 /// A task with the tokenizer, the template and the job that word its prompts.
 class WordedTask : public Task {
  protected:

@@ -54,7 +54,9 @@ struct Record {
   std::string document;  ///< the document columns joined by newlines, or the context
   std::vector<RecordColumn>
       columns;  ///< of the document or the context, in its order; none: one without a name
-  std::vector<std::string> documents;                      ///< ask only: several documents in place of one
+  std::vector<std::string> documents;  ///< ask only: several documents in place of one
+  std::vector<nlohmann::json>
+      document_ids;  ///< of each, text or number; where it has none, its number from 1
   std::map<std::string, std::string, std::less<>> fields;  ///< columns that task.prompt names
   std::vector<Question> questions;                         ///< ask only
   Dialog dialog;                                           ///< chat only

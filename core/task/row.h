@@ -29,6 +29,15 @@ struct RowSpan {
   bool operator==(const RowSpan&) const = default;
 };
 
+/// A stretch of an answer that one document spoke (pced).
+struct SpokenPiece {
+  std::string text;
+  nlohmann::json document;  ///< its id
+  int64_t tokens = 0;
+
+  bool operator==(const SpokenPiece&) const = default;
+};
+
 /// An answer or an attribute's value, and what is said about it.
 struct RowAnswer {
   RowValue value = nullptr;
@@ -40,6 +49,7 @@ struct RowAnswer {
   std::optional<double> confidence = {};   ///< where the job asks for it: in [0, 1]
   std::optional<double> null_margin =
       {};  ///< beside it, where null is an answer: the null_bias that makes it null
+  std::optional<std::vector<SpokenPiece>> trace = {};  ///< pced, where the job asks for it
   std::optional<std::string> source = {};  ///< extract, where the job asks for it: the model that gave it
   /// Where the job asks for them: of each text of the value, nothing for one that its document does not hold.
   std::optional<std::vector<std::optional<RowSpan>>> spans = {};

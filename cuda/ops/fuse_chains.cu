@@ -8,7 +8,7 @@
 namespace sheaf::cuda {
 namespace {
 
-constexpr int kThreads = 512;
+constexpr int kThreads = 512, kVoiceThreads = 64;
 
 /// The largest score met and the sum of e^(score - largest).
 struct Sum {
@@ -138,7 +138,57 @@ __global__ void fuse_kernel(float* logits, int32_t vocab, int32_t first, const C
   *amateur = !sound ? NAN : group.aggregate == 1 ? logf(score) : score;
 }
 
+/// A block a group: the chain with the highest score for the token that was picked. What the amateur takes
+/// from all chains alike is left out: its logits are gone.
+__global__ void voice_kernel(const float* logits, int32_t vocab, int32_t first, const ChainPick* chains,
+                             const ChainGroup* groups, const float* normalizer, GreedyResult* out) {
+  const ChainGroup group = groups[blockIdx.x];
+  const int row = group.pick - first;
+  const float scale = 1 + out[row].contrast;
+  const int64_t token = out[row].token;
+  if (token < 0 || token >= vocab) {  // none was chosen: the logits are not sound, or the host draws
+    if (threadIdx.x == 0) out[row].voice = 1;
+    return;
+  }
+  float best = -INFINITY;
+  int voice = INT32_MAX;
+  for (int k = 1 + static_cast<int>(threadIdx.x); k <= group.chains; k += kVoiceThreads) {
+    const ChainPick& chain = chains[row + k];
+    const float offset = group.aggregate == 0            ? chain.prior
+                         : isfinite(normalizer[row + k]) ? chain.log_weight - normalizer[row + k]
+                                                         : -INFINITY;
+    const float score = scale * as_score(logits[int64_t{row + k} * vocab + token]) + offset;
+    if (score > best || voice == INT32_MAX) {
+      best = score;
+      voice = k;
+    }
+  }
+  __shared__ float scores[kVoiceThreads];
+  __shared__ int voices[kVoiceThreads];
+  scores[threadIdx.x] = best;
+  voices[threadIdx.x] = voice;
+  for (int width = kVoiceThreads / 2; width > 0; width /= 2) {
+    __syncthreads();
+    const int other = static_cast<int>(threadIdx.x) + width;
+    if (static_cast<int>(threadIdx.x) < width &&
+        (scores[other] > scores[threadIdx.x] ||
+         (scores[other] == scores[threadIdx.x] && voices[other] < voices[threadIdx.x]))) {
+      scores[threadIdx.x] = scores[other];
+      voices[threadIdx.x] = voices[other];
+    }
+  }
+  if (threadIdx.x == 0) out[row].voice = voices[0];
+}
+
 }  // namespace
+
+void find_voices(const ChainInputs& inputs, const float* logits, int32_t first, int32_t vocab,
+                 GreedyResult* out, cudaStream_t stream) {
+  if (inputs.group_count == 0) return;
+  voice_kernel<<<inputs.group_count, kVoiceThreads, 0, stream>>>(logits, vocab, first, inputs.chains + first,
+                                                                 inputs.groups + inputs.first_group,
+                                                                 inputs.normalizer, out);
+}
 
 void fuse_chains(const ChainInputs& inputs, float* logits, int32_t first, int32_t rows, int32_t vocab,
                  GreedyResult* out, cudaStream_t stream) {

@@ -162,6 +162,7 @@ struct GreedyResult {
   int32_t token;
   float logprob;
   float contrast;         ///< of a pick with chains, by fuse_chains()
+  int32_t voice;          ///< of a pick with chains, by find_voices()
   float second, watched;  ///< as in Picked, where they are wanted
 };
 /// out [rows] = the token with the largest of logits [rows, vocab], the lowest id on a tie, and its
@@ -194,6 +195,11 @@ struct ChainInputs {
 /// Puts the scores that a pick with chains chooses from in the place of its own logits. `logits` [rows,
 /// vocab] and `out` [rows] are of the picks from `first` on.
 void fuse_chains(const ChainInputs& inputs, float* logits, int32_t first, int32_t rows, int32_t vocab,
+                 GreedyResult* out, cudaStream_t stream);
+
+/// For each pick with chains whose token is in `out`: the chain that spoke it, as core/engine/fuse_chains.cc
+/// defines it. To be called after fuse_chains() and pick_greedy(), with the same inputs and logits.
+void find_voices(const ChainInputs& inputs, const float* logits, int32_t first, int32_t vocab,
                  GreedyResult* out, cudaStream_t stream);
 
 /// values [rows, cols] × scales [rows] = in [rows, cols], rounded to e4m3.

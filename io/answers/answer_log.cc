@@ -57,7 +57,7 @@ ordered_json about_file(std::string_view bytes) {
   return {{"bytes", bytes.size()}, {"sha256", sha256(bytes)}};
 }
 
-constexpr uint8_t kWatched = 0x80;
+constexpr uint8_t kWatched = 0x80, kVoiced = 0x40;
 
 void append_number(uint64_t number, std::string& bytes) {
   for (; number >= 128; number >>= 7) bytes += static_cast<char>((number & 127) | 128);
@@ -94,9 +94,12 @@ void append_answer(const Answer& answer, std::string& bytes) {
   const Answer plain;
   const bool watched = answer.null_logprob != plain.null_logprob || answer.alternative != plain.alternative ||
                        answer.null_margin != plain.null_margin;
-  bytes += static_cast<char>(static_cast<uint8_t>(answer.ending) | (watched ? kWatched : 0));
+  const bool voiced = !answer.voices.empty();
+  bytes += static_cast<char>(static_cast<uint8_t>(answer.ending) | (watched ? kWatched : 0) |
+                             (voiced ? kVoiced : 0));
   append_number(answer.tokens.size(), bytes);
   for (const TokenId token : answer.tokens) append_number(static_cast<uint32_t>(token), bytes);
+  for (const int32_t voice : answer.voices) append_number(static_cast<uint32_t>(voice), bytes);
   append_double(answer.logprob, bytes);
   if (!watched) return;
   append_double(answer.null_logprob, bytes);
@@ -109,14 +112,20 @@ std::optional<Answer> take_answer(std::string_view& bytes) {
   const auto head = static_cast<uint8_t>(bytes.front());
   bytes.remove_prefix(1);
   Answer answer;
-  if ((head & ~kWatched) > static_cast<uint8_t>(Ending::searched)) return std::nullopt;
-  answer.ending = static_cast<Ending>(head & ~kWatched);
+  const uint8_t ending = head & static_cast<uint8_t>(~(kWatched | kVoiced));
+  if (ending > static_cast<uint8_t>(Ending::searched)) return std::nullopt;
+  answer.ending = static_cast<Ending>(ending);
   const auto count = take_number(bytes);
   if (!count || *count > bytes.size()) return std::nullopt;
   for (uint64_t i = 0; i < *count; ++i) {
     const auto token = take_number(bytes);
     if (!token || *token > static_cast<uint64_t>(std::numeric_limits<TokenId>::max())) return std::nullopt;
     answer.tokens.push_back(static_cast<TokenId>(*token));
+  }
+  for (uint64_t i = 0; head & kVoiced && i < *count; ++i) {
+    const auto voice = take_number(bytes);
+    if (!voice || *voice > static_cast<uint64_t>(std::numeric_limits<int32_t>::max())) return std::nullopt;
+    answer.voices.push_back(static_cast<int32_t>(*voice));
   }
   if (!take_double(bytes, answer.logprob)) return std::nullopt;
   if (head & kWatched && !(take_double(bytes, answer.null_logprob) &&

@@ -9,9 +9,9 @@
 
 namespace sheaf {
 
-// An answer as bytes: one with its ending and whether it was watched, the number of its tokens, the tokens
-// (numbers of 7 bits a byte), its log-probability, and where it was watched the three of its rivals (doubles,
-// little-endian). A usual value takes 15 to 20 bytes.
+// An answer as bytes: one with its ending, whether it was watched and whether it has voices, the number of
+// its tokens, the tokens and their voices (numbers of 7 bits a byte), its log-probability, and where it was
+// watched the three of its rivals (doubles, little-endian). A usual value takes 15 to 20 bytes.
 
 void append_answer(const Answer& answer, std::string& bytes);
 

@@ -90,6 +90,7 @@ std::vector<AnswerKey> AnswerKeys::of(const Record& record, const RecordParts& p
   const bool sampled = parts.decoding ? parts.decoding->temperature > 0 : sampled_;
   digester.number(parts.documents.size());
   for (const DocumentParts& chain : parts.documents) digester.tokens(chain.tokens);
+  if (parts.scored_by_question) digester.text("documents are scored by the question");
   if (sampled) digester.number(parts.stream);
   const std::vector<Digest> own =
       parts.own_questions.empty() ? std::vector<Digest>() : question_digests(parts.own_questions);

@@ -177,6 +177,7 @@ std::string describe_changes(const ordered_json& before, const ordered_json& now
   for (const auto& [key, name] : {std::pair{"schema", "the schema (task.schema)"},
                                   {"examples", "the examples (task.examples)"},
                                   {"chat", "the chat template (model.chat)"},
+                                  {"passages", "the passages (input.corpus)"},
                                   {"calibration", "the calibration (output.calibration)"}})
     if (differs(key)) changes.push_back(fmt::format("{} changed", name));
   const Texts settings = list_changes(part_of(before, "job"), part_of(now, "job"));

@@ -11,6 +11,7 @@
 #include "io/base/sha256.h"
 #include "io/corpus/corpus_formats.h"
 #include "io/datasets/dataset.h"
+#include "io/passages/build_index.h"
 
 namespace sheaf {
 namespace {
@@ -160,6 +161,12 @@ CorpusFiles find_corpus_files(const Job::Input& input, const std::string& where)
   return {kept->files, format_of_files(kept->files, input.format, where)};
 }
 
+PassageFiles passage_files(const Job& job) {
+  const auto place = job.input.places.find("input.corpus");
+  return {job.input.corpus, job.input.corpus_index,
+          (place == job.input.places.end() ? job.file + ": input.corpus" : place->second) + ": "};
+}
+
 std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema) {
   const CorpusFiles corpus = find_corpus_files(job.input, job.file + ": input.path: ");
   std::shared_ptr<const Contexts> contexts;
@@ -169,7 +176,10 @@ std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema) {
     if (contexts->empty() && rows->position() > 0)
       refuse("{}: input.context: no record has text in column \"{}\"", job.file, job.input.context);
   }
-  auto rows = open_format(job, corpus, RecordMapper(job, schema, contexts));
+  std::shared_ptr<const PassageIndex> passages = job.input.passages;
+  std::vector<std::string> notices;  // OpenedJob opens it first, and tells of it
+  if (!job.input.corpus.empty() && !passages) passages = open_passages(passage_files(job), notices);
+  auto rows = open_format(job, corpus, RecordMapper(job, schema, contexts, std::move(passages)));
   if (job.input.limit > 0) return first_rows(std::move(rows), job.input.limit);
   return rows;
 }

@@ -9,6 +9,11 @@
 
 namespace sheaf {
 
+struct PassageFiles;
+
+/// The passages that a job with input.corpus looks questions up in.
+PassageFiles passage_files(const Job& job);
+
 /// Opens the corpus of a job and checks that the mapped columns exist (refuses with the nearest column name).
 /// `schema` is null for `ask`; rows of a category it does not know are rejects.
 std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema);

@@ -6,6 +6,7 @@
 #include "core/task/relevance.h"
 #include "core/text/spelling.h"
 #include "io/corpus/record_mapper.h"
+#include "io/passages/passage_index.h"
 
 namespace sheaf {
 namespace {
@@ -37,6 +38,12 @@ std::vector<double> scores_of(const json& cells, const std::string& column, Scor
   return scores;
 }
 
+/// Where a document has no id, its number from 1.
+json document_id(const json& value, size_t number) {
+  const bool named = value.is_object() && value.contains("id") && !value["id"].is_null();
+  return named ? id_of(value["id"], fmt::format("the id of document {}", number)) : json(number);
+}
+
 std::string document_of(const json& value, const std::string& what) {
   if (!value.is_object()) return text_of(value, what);
   const auto text = value.find("text"), title = value.find("title");
@@ -59,7 +66,8 @@ std::vector<double> own_scores(const json& list, ScoreKind kind) {
   return scores;
 }
 
-/// Leaves the `count` documents that are most relevant to one of the questions, in the order they have.
+}  // namespace
+
 void keep_most_relevant(size_t count, Record& record) {
   if (count >= record.documents.size()) return;
   std::vector<double> best(record.documents.size(), 0);
@@ -76,10 +84,9 @@ void keep_most_relevant(size_t count, Record& record) {
     list.resize(count);
   };
   keep(record.documents);
+  keep(record.document_ids);
   for (Question& question : record.questions) keep(question.relevance);
 }
-
-}  // namespace
 
 void map_documents(const json& cells, const Job::Input& input, Record& record) {
   const json& list = list_cell(cells, input.documents, "documents", kMostDocuments);
@@ -87,13 +94,14 @@ void map_documents(const json& cells, const Job::Input& input, Record& record) {
   for (const json& entry : list) {
     const std::string what = fmt::format("document {}", record.documents.size() + 1);
     record.documents.push_back(read_html(document_of(entry, what), input.html).text);
+    record.document_ids.push_back(document_id(entry, record.documents.size()));
     bytes += record.documents.back().size();
     if (blank(record.documents.back())) reject("{} is empty", what);
   }
   if (bytes > kLongestDocument)
     reject("the documents have {} bytes together; at most {} are allowed", bytes, kLongestDocument);
 
-  std::vector<double> scores = input.scores.empty()
+  std::vector<double> scores = input.scores.empty() || input.scored_by_question()
                                    ? own_scores(list, input.scores_are)
                                    : scores_of(cells, input.scores, input.scores_are, list.size());
   if (!input.rerank_scores.empty()) {
@@ -111,6 +119,27 @@ void map_documents(const json& cells, const Job::Input& input, Record& record) {
     for (double& relevance : question.relevance) relevance = clipped_relevance(relevance);
   }
   if (input.top_documents > 0) keep_most_relevant(static_cast<size_t>(input.top_documents), record);
+}
+
+void find_passages(const PassageIndex& passages, const Job::Input& input, Record& record) {
+  const auto count = static_cast<size_t>(input.top_documents);
+  std::vector<uint32_t> found;
+  for (const Question& question : record.questions)
+    for (const auto& [passage, score] : passages.search(question.text, count)) found.push_back(passage);
+  std::ranges::sort(found);
+  found.erase(std::ranges::unique(found).begin(), found.end());
+  if (found.empty())
+    reject("no passage of input.corpus has a word of {}",
+           record.questions.size() == 1 ? "the question" : "the questions");
+  for (const uint32_t number : found) {
+    Passage passage = passages.passage(number);
+    record.documents.push_back(read_html(passage.document(), input.html).text);
+    record.document_ids.push_back(std::move(passage.id));
+  }
+  for (Question& question : record.questions)
+    for (const double score : passages.scores(question.text, found))
+      question.relevance.push_back(clipped_relevance(normalized_score(ScoreKind::sparse, score)));
+  keep_most_relevant(count, record);
 }
 
 }  // namespace sheaf

@@ -119,10 +119,12 @@ std::shared_ptr<const Contexts> gather_contexts(Corpus& corpus, const std::strin
   return contexts;
 }
 
-RecordMapper::RecordMapper(const Job& job, const Schema* schema, std::shared_ptr<const Contexts> contexts)
+RecordMapper::RecordMapper(const Job& job, const Schema* schema, std::shared_ptr<const Contexts> contexts,
+                           std::shared_ptr<const PassageIndex> passages)
     : input_(job.input),
       schema_(schema),
       contexts_(std::move(contexts)),
+      passages_(std::move(passages)),
       method_(job.method),
       batch_(job.task.kind == TaskKind::chat),
       gathers_(!input_.context_id.empty() && !contexts_) {
@@ -153,7 +155,7 @@ RecordMapper::RecordMapper(const Job& job, const Schema* schema, std::shared_ptr
   add_texts(input_.category, "input.category");
   for (const std::string& column : input_.document) add_texts(column, "input.document");
   add(input_.documents, "input.documents", true);
-  add(input_.scores, "input.scores", true);
+  if (!input_.scored_by_question()) add(input_.scores, "input.scores", true);
   add(input_.rerank_scores, "input.rerank_scores", true);
   add(input_.questions, "input.questions", true, !input_.needs_questions);
   add(input_.question, "input.question", false, !input_.needs_questions);
@@ -214,7 +216,7 @@ CorpusRow RecordMapper::map_cells(Place place, const json& cells, int64_t number
     if (schema_) map_category(cells, record);
     if (!input_.context_id.empty())
       map_context(cells, record);
-    else if (input_.documents.empty())
+    else if (!input_.has_documents())
       map_document(cells, record);
     if (!schema_) map_questions(cells, record);
     if (!input_.documents.empty()) map_documents(cells, input_, record);
@@ -222,6 +224,7 @@ CorpusRow RecordMapper::map_cells(Place place, const json& cells, int64_t number
       record.fields[column] =
           read_html(joined_text_of(cell(cells, column), fmt::format("column \"{}\"", column)), input_.html)
               .text;
+    if (passages_) find_passages(*passages_, input_, record);
     for (const std::string& column : input_.keep) record.kept[column] = cells.value(column, json());
   } catch (const BadText& bad) {
     return Reject{std::move(record.place), std::move(record.id), bad.reason};

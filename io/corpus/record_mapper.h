@@ -62,7 +62,9 @@ class RecordMapper {
   /// `schema` is null for `ask`; it must outlive the mapper. Refuses a job without a category column whose
   /// schema has several categories. `contexts`: for a job with input.context_id. Without them the mapper
   /// gathers contexts: its records have the id of the context and, where the row has it, its text.
-  RecordMapper(const Job& job, const Schema* schema, std::shared_ptr<const Contexts> contexts = nullptr);
+  /// `passages`: of input.corpus, for a job that has one.
+  RecordMapper(const Job& job, const Schema* schema, std::shared_ptr<const Contexts> contexts = nullptr,
+               std::shared_ptr<const PassageIndex> passages = nullptr);
 
   const std::vector<MappedColumn>& columns() const { return columns_; }
   bool wants(std::string_view column) const;
@@ -83,6 +85,7 @@ class RecordMapper {
   Job::Input input_;
   const Schema* schema_;
   std::shared_ptr<const Contexts> contexts_;
+  std::shared_ptr<const PassageIndex> passages_;
   Job::Method method_;
   bool batch_ = false;  ///< rows are requests, for task.kind chat
   bool gathers_ = false;
@@ -102,6 +105,12 @@ void map_batch_line(const nlohmann::json& cells, std::string_view line, const Jo
 /// Reads the documents of a row and how relevant each is for its questions, which are there already. Where
 /// the row has no scores they are lexical. Rejects what cannot be used (BadText).
 void map_documents(const nlohmann::json& cells, const Job::Input& input, Record& record);
+
+/// Gives a record the passages that its questions find; rejects one whose questions find none.
+void find_passages(const PassageIndex& passages, const Job::Input& input, Record& record);
+
+/// Leaves the `count` documents that are most relevant to one of the questions, in the order they have.
+void keep_most_relevant(size_t count, Record& record);
 
 // Cells of a row. What cannot be used is rejected (BadText).
 

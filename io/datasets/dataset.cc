@@ -61,6 +61,8 @@ std::string recognize_line(const ordered_json& line) {
   if (line.contains("target_scores")) return "oa-mine";
   if (line.contains("paragraphs") && line.contains("question")) return "musique";
   if (line.contains("_id") && has_list(line, "context")) return "hotpotqa";
+  if (line.contains("qid") && line.contains("query_text")) return "loft";
+  if (line.contains("_id") && line.contains("input") && line.contains("all_classes")) return "longbench";
   return recognize_file(line);
 }
 
@@ -125,6 +127,10 @@ const std::vector<DatasetFormat>& dataset_formats() {
       {"hotpotqa", TaskKind::ask, open_hotpotqa, "hotpot_dev_distractor_v1.json", "hotpotqa.github.io", true},
       {"musique", TaskKind::ask, open_musique, "musique_ans_v1.0_dev.jsonl",
        "github.com/StonyBrookNLP/musique", true},
+      {"loft", TaskKind::ask, open_loft, "test_queries.jsonl of a set in data/rag",
+       "github.com/google-deepmind/loft", false, true},
+      {"longbench", TaskKind::ask, open_longbench, "hotpotqa.jsonl, qasper.jsonl or another set",
+       "huggingface.co/datasets/THUDM/LongBench"},
       {"oa-mine", TaskKind::extract, open_extractgpt, "test.jsonl of ExtractGPT", extractgpt},
       {"ae-110k", TaskKind::extract, open_extractgpt, "test.jsonl of ExtractGPT", extractgpt},
   };

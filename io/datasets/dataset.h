@@ -49,6 +49,7 @@ struct DatasetFormat {
   std::string input;       ///< what to point at, for people: "dev-v2.0.json"
   std::string source;      ///< where people get it
   bool documents = false;  ///< whether its questions are about several documents
+  bool corpus = false;     ///< whether they are about passages of a collection, which input.corpus names
 };
 const std::vector<DatasetFormat>& dataset_formats();
 /// Null where the name is none of them.

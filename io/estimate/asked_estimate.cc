@@ -122,7 +122,7 @@ void AskedEstimate::check_methods() const {
     if (std::ranges::find(fitting, method) == fitting.end())
       refuse("the method {} does not work with task.kind {}; use one of {}", method, word_of(job.task.kind),
              fmt::join(fitting, ", "));
-  if (chains && job.input.documents.empty())
+  if (chains && !job.input.has_documents())
     refuse(
         "the methods pced, ape and map-reduce read the documents of a record one by one, but the records of "
         "{} have only one; set input.documents",

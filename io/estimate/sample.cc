@@ -279,7 +279,7 @@ void EstimateInputs::make_up_for_job(RecordStatistics statistics, const Estimate
   if (extract && (statistics.questions || statistics.question))
     refuse("estimate: {} defines what to ask about a document; leave out --questions and --question-tokens",
            job_.task.schema);
-  if (statistics.documents && job_.input.documents.empty())
+  if (statistics.documents && !job_.input.has_documents())
     refuse("estimate: a record of {} has one document; leave out --documents-per-record", job_.file);
   const int32_t most = job_.method.max_value_tokens;
   if (!statistics.instruction && job_.input.dataset.shots > 0) try {

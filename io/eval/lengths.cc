@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/interrupted.h"
 #include "core/estimate/device_model.h"
+#include "core/methods/method.h"
 #include "core/text/json_reader.h"
 #include "io/files/hardware_file.h"
 #include "io/jobs/bench.h"
@@ -33,9 +34,13 @@ const std::vector<std::string> kKeys = {
 constexpr const char* kFile = "timing.json";
 
 constexpr std::pair<const char*, int32_t EvalLengths::*> kSizes[] = {
-    {"instruction_tokens", &EvalLengths::instruction_tokens}, {"documents", &EvalLengths::documents},
-    {"document_tokens", &EvalLengths::document_tokens},       {"questions", &EvalLengths::questions},
-    {"question_tokens", &EvalLengths::question_tokens},       {"answer_tokens", &EvalLengths::answer_tokens}};
+    {"instruction_tokens", &EvalLengths::instruction_tokens},
+    {"documents", &EvalLengths::documents},
+    {"documents_per_record", &EvalLengths::documents_per_record},
+    {"document_tokens", &EvalLengths::document_tokens},
+    {"questions", &EvalLengths::questions},
+    {"question_tokens", &EvalLengths::question_tokens},
+    {"answer_tokens", &EvalLengths::answer_tokens}};
 
 /// Where a method asks for all of a document at once: one answer with questions and answers.
 EvalLengths as_asked(EvalLengths lengths, const Job::Method& method) {
@@ -48,13 +53,28 @@ EvalLengths as_asked(EvalLengths lengths, const Job::Method& method) {
 }
 
 /// The rows of a workload whose answers have `answer_tokens`.
-Workload make_rows(const EvalLengths& lengths, int32_t answer_tokens, int32_t vocab) {
+Workload make_rows(const EvalLengths& lengths, const Job::Method& method, int32_t answer_tokens,
+                   int32_t vocab) {
+  const bool apart = find_method(method.name).wording.one_by_one;
   std::mt19937 random(kSeed);
   const auto tokens = [&](int32_t count) {
     Tokens made;
     for (int32_t i = 0; i < count; ++i)
       made.push_back(static_cast<TokenId>(random() % static_cast<uint32_t>(vocab)));
     return made;
+  };
+  /// `answers`: how many questions and samples a record has.
+  const auto add_documents = [&](RecordParts& record, int64_t answers) {
+    record.document.clear();
+    record.documents.clear();
+    for (int32_t i = 0; i < lengths.documents_per_record; ++i) {
+      Tokens document = tokens(lengths.document_tokens);
+      if (apart)
+        record.documents.push_back(
+            {std::move(document), std::vector<float>(static_cast<size_t>(answers), 0.5f)});
+      else
+        append(record.document, document);
+    }
   };
   Workload workload;
   workload.name = "lengths";
@@ -69,8 +89,8 @@ Workload make_rows(const EvalLengths& lengths, int32_t answer_tokens, int32_t vo
     record.bin = bin;
     record.record = d;
     record.stream = static_cast<uint64_t>(d);
-    record.document = tokens(lengths.document_tokens);
     record.samples = lengths.samples;
+    add_documents(record, int64_t{lengths.questions} * lengths.samples);
     for (int32_t q = 0; q < lengths.questions; ++q)
       record.own_questions.insert(record.own_questions.end(), static_cast<size_t>(lengths.samples),
                                   {tokens(lengths.question_tokens), answer_tokens, Stop::text, nullptr});
@@ -81,7 +101,7 @@ Workload make_rows(const EvalLengths& lengths, int32_t answer_tokens, int32_t vo
     // Equal documents would be one and the same.
     for (const QuestionParts& question : record.own_questions) {
       RecordParts& alone = records.emplace_back(record);
-      alone.document = tokens(lengths.document_tokens);
+      add_documents(alone, 1);
       alone.samples = 1;
       alone.own_questions = {question};
     }
@@ -93,7 +113,9 @@ Workload make_rows(const EvalLengths& lengths, int32_t answer_tokens, int32_t vo
 /// What a measurement is of. Another one is not taken in its place.
 ordered_json describe(const Job& job, const EvalLengths& lengths) {
   ordered_json sizes;
-  for (const auto& [key, size] : kSizes) sizes[key] = lengths.*size;
+  // Measurements of earlier versions are of one document in a record.
+  for (const auto& [key, size] : kSizes)
+    if (size != &EvalLengths::documents_per_record || lengths.*size > 1) sizes[key] = lengths.*size;
   sizes["count"] = lengths.count;
   sizes["decoding_only"] = lengths.decoding_only;
   sizes["runs"] = lengths.runs;
@@ -171,12 +193,14 @@ class ToldSteps final : public StepObserver {
   int64_t steps_ = 0;
 };
 
-std::string too_long_text(int32_t positions, int32_t context) {
+std::string too_long_text(int64_t positions, int32_t context) {
   return fmt::format("a prompt needs {} positions, but the model has {}", positions, context);
 }
 
-int32_t positions_of(const EvalLengths& lengths, int32_t answer_tokens) {
-  return lengths.instruction_tokens + lengths.document_tokens + lengths.question_tokens + answer_tokens - 1;
+int64_t positions_of(const EvalLengths& lengths, const Job::Method& method, int32_t answer_tokens) {
+  const int64_t together = find_method(method.name).wording.one_by_one ? 1 : lengths.documents_per_record;
+  return lengths.instruction_tokens + together * lengths.document_tokens + lengths.question_tokens +
+         answer_tokens - 1;
 }
 
 /// Bytes for keys and values: what the job asks for, else what is `left` on the device.
@@ -232,11 +256,17 @@ void check_lengths_changes(const std::string& place, const std::vector<std::stri
 Job lengths_job(const std::string& file, const std::vector<JobChange>& changes) {
   const YamlPtr nothing =
       parse_yaml(file,
-                 "{model: {path: none}, input: {path: none.jsonl, context: none, questions: none}, "
+                 "{model: {path: none}, input: {path: none.jsonl, documents: none, questions: none}, "
                  "task: {kind: ask}, method: {name: ippd, documents: 0, prompt_tokens: 1000000000}, "
                  "output: {path: none}}",
                  0);
-  return read_job(file, nothing, changes, false);
+  Job job = read_job(file, nothing, changes, false);
+  if (find_method(job.method.name).wording.findings)
+    refuse(
+        "{}: the method {} reads what a model finds, and records of lengths hold nothing to find; leave it "
+        "out",
+        file, job.method.name);
+  return job;
 }
 
 void check_lengths_model(const std::string& model, const std::string& from) {
@@ -298,12 +328,13 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
   NoAttention unseeing(backend_->backend());
   Backend& backend = lengths.attention ? backend_->backend() : unseeing;
   Timed timed;
-  if (const int32_t positions = positions_of(lengths, answer_tokens); positions > config.context) {
+  if (const int64_t positions = positions_of(lengths, job.method, answer_tokens);
+      positions > config.context) {
     timed.trouble = too_long_text(positions, config.context);
     return timed;
   }
   const int32_t vocab = draft_ ? std::min(config.vocab, draft_->config().vocab) : config.vocab;
-  const Workload workload = make_rows(lengths, answer_tokens, vocab);
+  const Workload workload = make_rows(lengths, job.method, answer_tokens, vocab);
   const std::vector<Stack> stacks = pack(workload, {job.method, job.engine.window}, config.context);
   const int64_t room = kv_room(job, kv_bytes_);
   EngineOptions engine = engine_options(job, backend, room, stacks);
@@ -371,8 +402,8 @@ LengthsForecast::Pass LengthsBench::simulate(const Job& job, const EvalLengths& 
                            like.backend().kv_bytes_per_token() * config.kv_floats_per_token() /
                                like.config().kv_floats_per_token(),
                            like.backend().preferred_tokens());
-  const std::vector<Stack> stacks =
-      pack(make_rows(lengths, answer_tokens, config.vocab), {job.method, job.engine.window}, config.context);
+  const std::vector<Stack> stacks = pack(make_rows(lengths, job.method, answer_tokens, config.vocab),
+                                         {job.method, job.engine.window}, config.context);
   EngineOptions engine = engine_options(job, counting, kv_room(job, like.kv_bytes()), stacks);
   for (const Stack& stack : stacks)
     if (most_pages({stack}, engine.page_size) > engine.pages) {
@@ -397,7 +428,8 @@ LengthsForecast LengthsBench::forecast(const Job& job, const EvalLengths& asked)
   LengthsForecast forecast;
   forecast.runs = lengths.runs;
   const ModelConfig config = read_model_config(job.model.path).config;
-  if (const int32_t positions = positions_of(lengths, lengths.answer_tokens); positions > config.context) {
+  if (const int64_t positions = positions_of(lengths, job.method, lengths.answer_tokens);
+      positions > config.context) {
     forecast.trouble = too_long_text(positions, config.context);
     return forecast;
   }

@@ -19,8 +19,9 @@ class BenchBackend;
 struct EvalLengths {
   int32_t instruction_tokens = 1;
   int32_t documents = 1;
+  int32_t documents_per_record = 1;  ///< that questions are about together: read one by one, or as one text
   int32_t document_tokens = 1;
-  int32_t questions = 1;  ///< of each document
+  int32_t questions = 1;  ///< of each document, or record
   int32_t question_tokens = 1;
   int32_t answer_tokens = 1;
   bool object = false;  ///< where a method asks for all at once: one answer with questions and answers

@@ -371,8 +371,13 @@ void check_task_fits(const YamlMap& task, const Job& job, MistakeList& found) {
 
 /// Documents of methods that ask about them one by one.
 void check_one_by_one(const Job& job) {
+  if (job.input.scored_by_question() && !find_method(job.method.name).wording.fused)
+    refuse(
+        "{}: input.scores question works only with method.name pced; name a column with scores, or leave it "
+        "out",
+        job.file);
   if (!find_method(job.method.name).wording.one_by_one) return;
-  if (job.input.documents.empty())
+  if (!job.input.has_documents())
     refuse(
         "{}: method.name {} asks about several documents one by one; set input.documents to the column "
         "with their list",
@@ -385,7 +390,7 @@ void check_one_by_one(const Job& job) {
 /// Where an answer stands can be said of one text that the corpus holds.
 void check_places(const Job& job) {
   if (!job.output.spans || job.task.kind != TaskKind::ask) return;
-  if (!job.input.documents.empty())
+  if (job.input.has_documents())
     refuse("{}: output.spans does not work with input.documents, a list of several texts; leave it out",
            job.file);
   if (!job.input.context_id.empty() && job.input.html == Html::text)
@@ -397,7 +402,7 @@ void check_places(const Job& job) {
 
 /// Examples have one context each.
 void check_example_contexts(const Job& job) {
-  if (job.task.kind == TaskKind::ask && !job.task.examples.path.empty() && !job.input.documents.empty())
+  if (job.task.kind == TaskKind::ask && !job.task.examples.path.empty() && job.input.has_documents())
     refuse(
         "{}: task.examples does not work with input.documents, only with input.context; leave one of the two "
         "out",

@@ -9,6 +9,7 @@
 #include "io/base/store.h"
 #include "io/corpus/corpus.h"
 #include "io/files/job_keys.h"
+#include "io/passages/build_index.h"
 
 namespace sheaf {
 namespace {
@@ -120,6 +121,7 @@ ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
   if (!job.output.calibration.empty())
     print["calibration"] = file_fingerprint(job.output.calibration, Look::every_byte);
   print["corpus"] = corpus_fingerprint(job.input);
+  if (!job.input.corpus.empty()) print["passages"] = passages_fingerprint(passage_files(job));
   print["shard"] = nullptr;
   if (shard.count > 1)
     print["shard"] = {

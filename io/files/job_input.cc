@@ -45,9 +45,13 @@ void read_dataset(const YamlMap& map, Job& job, bool files) {
     if (input.document.empty()) input.document = {"document"};
   } else {
     if (input.id.empty()) input.id = "id";
-    if (input.context.empty() && input.documents.empty())
+    if (input.context.empty() && !input.has_documents())
       (format->documents ? input.documents : input.context) = format->documents ? "documents" : "context";
     if (input.questions.empty() && input.question.empty() && !asks_itself(job)) input.questions = "questions";
+    if (format->corpus && input.corpus.empty())
+      refuse(
+          "{}: the questions of {} are about a collection of passages; set input.corpus to its corpus.jsonl",
+          map.where("format"), format->name);
   }
 }
 
@@ -82,9 +86,26 @@ void read_requests(const YamlMap& map, Job::Input& input) {
 /// The columns of a job that asks.
 void check_questions(const YamlMap& map, const Job& job) {
   const Job::Input& input = job.input;
-  if (input.context.empty() && input.documents.empty()) needs(map, "context", "task.kind ask");
-  if (!input.context.empty() && !input.documents.empty())
-    refuse("{}: input.context and input.documents are both given; keep one", map.where("documents"));
+  if (input.context.empty() && !input.has_documents()) needs(map, "context", "task.kind ask");
+  const auto either = [&](const std::string& one, const std::string& other, std::string_view key,
+                          std::string_view key_of_other) {
+    if (!one.empty() && !other.empty())
+      refuse("{}: input.{} and input.{} are both given; keep one", map.where(key_of_other), key,
+             key_of_other);
+  };
+  either(input.context, input.documents, "context", "documents");
+  either(input.context, input.corpus, "context", "corpus");
+  either(input.documents, input.corpus, "documents", "corpus");
+  if (!input.corpus.empty() && !input.scores.empty() && !input.scored_by_question())
+    refuse(
+        "{}: passages of input.corpus have no column \"{}\"; set input.scores to question, or leave it out",
+        map.where("scores"), input.scores);
+  if (input.scored_by_question() && !input.rerank_scores.empty())
+    refuse("{}: input.rerank_scores does not go with input.scores question; leave one out",
+           map.where("rerank_scores"));
+  if (!input.corpus.empty() && input.top_documents == 0)
+    refuse("{}: input.corpus needs input.top_documents, how many passages a question gets; set it to 8, say",
+           map.where("corpus"));
   if (map.has("questions") && map.has("question"))
     refuse("{}: input.questions and input.question are both given; keep one", map.where("question"));
   if (!map.has("question") && input.questions.empty() && !asks_itself(job))

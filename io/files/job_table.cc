@@ -90,6 +90,8 @@ const Scope kPublished{"an output.path that is a URI",
                        [](const Job& job) { return is_uri(job.output.path); }};
 const Scope kOwnRows{"output.format jsonl, parquet and arrow",
                      [](const Job& job) { return job.output.format != OutputFormat::openai_batch; }};
+const Scope kJsonRows{"output.format jsonl",
+                      [](const Job& job) { return job.output.format == OutputFormat::jsonl; }};
 const Scope kDataset{"datasets (input.format)",
                      [](const Job& job) { return find_dataset_format(job.input.format) != nullptr; }};
 const Scope kTable{"JSONL, CSV and Parquet",
@@ -97,7 +99,10 @@ const Scope kTable{"JSONL, CSV and Parquet",
 const Scope kNarrativeQa{"input.format narrativeqa",
                          [](const Job& job) { return job.input.format == "narrativeqa"; }};
 const Scope kQuac{"input.format quac", [](const Job& job) { return job.input.format == "quac"; }};
-const Scope kContext{"input.context", [](const Job& job) { return job.input.documents.empty(); }};
+const Scope kContext{"input.context", [](const Job& job) { return !job.input.has_documents(); }};
+const Scope kSeveral{"input.documents or input.corpus",
+                     [](const Job& job) { return job.input.has_documents(); }};
+const Scope kCorpus{"input.corpus", [](const Job& job) { return !job.input.corpus.empty(); }};
 const Scope kDocuments{"input.documents", [](const Job& job) { return !job.input.documents.empty(); }};
 const Scope kQuestion{"input.question", [](const Job& job) { return !job.input.question.empty(); }};
 
@@ -194,8 +199,10 @@ void add_input_keys(Keys& keys) {
   input.add<&In::documents>(
       "documents", kColumn, rows,
       "A list of documents that questions are about: texts, or objects {text, title, score}", {kAsk});
-  input.add<&In::scores>("scores", kColumn, rows, "A list with the relevance of each document",
-                         {kAsk, kDocuments});
+  input.add<&In::scores>(
+      "scores", {.text = "a column, or question"}, rows,
+      "A list with the relevance of each document; question: as likely as the document makes the question",
+      {kAsk, kSeveral});
   input.add<&In::scores_are>("scores_are", kAny, rows, "What the numbers of input.scores are",
                              {kAsk, kDocuments});
   input.add<&In::rerank_scores>("rerank_scores", kColumn, rows,
@@ -204,7 +211,14 @@ void add_input_keys(Keys& keys) {
   input.add<&In::rerank_scores_are>("rerank_scores_are", kAny, rows,
                                     "What the numbers of input.rerank_scores are", {kAsk, kDocuments});
   input.add<&In::top_documents>("top_documents", whole(0, 1000), rows,
-                                "Keeps only the most relevant documents; 0: all", {kAsk, kDocuments});
+                                "Keeps only the most relevant documents; 0: all", {kAsk, kSeveral});
+  input.add<&In::corpus>("corpus", kPath, file,
+                         "Passages in JSON lines or Parquet; each question gets the input.top_documents best "
+                         "by BM25",
+                         {kAsk});
+  input.add<&In::corpus_index>("corpus_index", kPath, nothing,
+                               "The file of the index of input.corpus; without it, it lies beside the corpus",
+                               {kAsk, kCorpus});
   input.add<&In::context_id>(
       "context_id", kColumn, rows,
       "Names the context of a record; records with one id share the context of any of them",
@@ -449,6 +463,9 @@ void add_output_keys(Keys& keys) {
                               {kConfidence});
   output.add<&O::spans>("spans", kAny, rows, "Adds where each value or answer stands in its document",
                         {kNotChat});
+  output.add<&O::trace>("trace", kAny, rows,
+                        "Adds which document spoke each token of an answer, and citations",
+                        {kPced, kJsonRows});
   output.add<&O::sources>("sources", kAny, rows, "Adds which model gave each value", {kTrust});
   output.add<&O::tokens>("tokens", kAny, rows, "Adds how many tokens document and answers have", {kOwnRows});
   output.add<&O::timing>("timing", kAny, rows,

@@ -90,6 +90,9 @@ void add_references(const GoldAnswer& gold, MetricItem& item) {
     }
   } else {
     for (const std::string& text : gold.references) item.references.push_back({valid_utf8(text)});
+    if (gold.extra.is_object())
+      for (const std::string& text : answer_texts(gold.extra.value("classes", json())))
+        item.kinds.push_back(text);
   }
 }
 

@@ -12,7 +12,8 @@ using nlohmann::json;
 
 class WorkloadReader {
  public:
-  WorkloadReader(const std::string& path, bool slots) : path_(path), slots_(slots) {}
+  WorkloadReader(const std::string& path, bool slots, bool apart)
+      : path_(path), slots_(slots), apart_(apart) {}
 
   Workload read() {
     bool first = true;
@@ -33,8 +34,9 @@ class WorkloadReader {
     return *at;
   }
 
-  Tokens ids(const json& row, const char* key) {
-    const json& array = member(row, key);
+  Tokens ids(const json& row, const char* key) { return ids_of(member(row, key), key); }
+
+  Tokens ids_of(const json& array, const char* key) {
     Tokens tokens;
     if (!array.is_array()) reject("\"{}\" must be a list of token ids", key);
     for (const json& id : array) {
@@ -44,6 +46,14 @@ class WorkloadReader {
       workload_.vocab = std::max(workload_.vocab, tokens.back() + 1);
     }
     return tokens;
+  }
+
+  std::vector<Tokens> documents(const json& row, const char* key) {
+    const json& list = member(row, key);
+    if (!list.is_array() || list.empty() || !list.front().is_array()) return {ids_of(list, key)};
+    std::vector<Tokens> documents;
+    for (const json& each : list) documents.push_back(ids_of(each, key));
+    return documents;
   }
 
   /// Ids of a question or key: an answer must have something to follow.
@@ -76,12 +86,16 @@ class WorkloadReader {
   }
 
   void add_context(const json& row) {
-    const Tokens context = ids(row, "context_ids");
+    const std::vector<Tokens> documents = this->documents(row, "context_ids");
+    Tokens context;
+    for (const Tokens& each : documents) append(context, each);
     auto bin = std::make_shared<BinParts>();
     bin->instruction = instruction_;
     if (slots_) append(bin->instruction, context);
     std::vector<RecordParts> records;
-    if (!slots_) records.push_back(record(bin, context));
+    if (!slots_) records.push_back(record(bin, apart_ ? Tokens() : context));
+    if (apart_ && !slots_)
+      for (const Tokens& each : documents) records.back().documents.push_back({each, {}});
     for (const json& question : list(row, "questions")) {
       ++workload_.questions;
       if (slots_) {
@@ -94,6 +108,8 @@ class WorkloadReader {
             {prompt_ids(question, "ids"), length(question, "answer_tokens"), Stop::line, nullptr});
       }
     }
+    for (RecordParts& each : records)
+      for (DocumentParts& chain : each.documents) chain.relevance.assign(each.own_questions.size(), 0.5f);
     // Contexts share the instruction and may share a prompt; with slots each context is an instruction of its
     // own.
     if (slots_ || workload_.bins.empty())
@@ -103,7 +119,7 @@ class WorkloadReader {
   }
 
   const std::string& path_;
-  bool slots_;
+  bool slots_, apart_;
   int64_t records_ = 0;
   Tokens instruction_;
   Workload workload_;
@@ -125,12 +141,14 @@ Work least_work(const Workload& workload, const LayerWindows& windows) {
     const auto head = static_cast<int64_t>(bin.front().bin->instruction.size());
     work.add_chain(workload.common, head - workload.common, windows);
     for (const RecordParts& record : bin) {
-      const auto document = static_cast<int64_t>(record.document.size());
-      work.add_chain(head, document, windows);
+      std::vector<int64_t> documents = {std::ssize(record.document)};
+      for (const DocumentParts& each : record.documents) documents.push_back(std::ssize(each.tokens));
+      for (const int64_t document : documents) work.add_chain(head, document, windows);
       for (const QuestionParts& question : record.questions()) {
         // The last token of an answer is picked and never computed.
-        work.add_chain(head + document,
-                       static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1, windows);
+        for (const int64_t document : documents)
+          work.add_chain(head + document,
+                         static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1, windows);
         work.picks += question.max_tokens;
       }
     }
@@ -138,8 +156,8 @@ Work least_work(const Workload& workload, const LayerWindows& windows) {
   return work;
 }
 
-Workload read_workload(const std::string& path, bool slots) {
-  return WorkloadReader(path, slots).read();
+Workload read_workload(const std::string& path, bool slots, bool apart) {
+  return WorkloadReader(path, slots, apart).read();
 }
 
 }  // namespace sheaf

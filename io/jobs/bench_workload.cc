@@ -91,7 +91,8 @@ class Bench {
  private:
   static Workload read(const BenchSettings& settings, double& seconds) {
     const Stopwatch watch(seconds);
-    return read_workload(settings.workload, find_method(settings.packing.method.name).wording.skeleton);
+    const Wording& wording = find_method(settings.packing.method.name).wording;
+    return read_workload(settings.workload, wording.skeleton, wording.one_by_one);
   }
 
   /// Rows and picks as the engine counted them, keys from the graphs: a shared segment that was given up and

@@ -12,6 +12,8 @@
 #include "io/base/store_uri.h"
 #include "io/corpus/column_facts.h"
 #include "io/corpus/describe_corpus.h"
+#include "io/datasets/dataset.h"
+#include "io/jobs/describe_dataset.h"
 #include "io/model/gguf.h"
 #include "io/model/model_files.h"
 
@@ -121,6 +123,28 @@ std::vector<std::string> write_proposal(const std::string& job, const std::strin
   return files;
 }
 
+/// A public dataset, and a job for it.
+void add_dataset(const std::string& format, const InspectSettings& settings, nlohmann::ordered_json& about) {
+  about["dataset"] = describe_dataset(format, settings.path, settings.model);
+  const ProposedPlaces places(settings);
+  const bool extracts = find_dataset_format(format)->task == TaskKind::extract;
+  std::string schema;
+  if (extracts) {
+    const std::string shipped = "configs/schemas/" + format + ".yaml";
+    schema = find_shipped(shipped, shipped);
+  }
+  const std::string job = places.model_section(extracts) + "\n" +
+                          propose_dataset_job(format, places.from_job(settings.path),
+                                              schema.empty() ? schema : places.from_job(schema)) +
+                          places.output_section();
+  about["dataset"]["proposed"] = {{"job", job}};
+  if (settings.write.empty()) return;
+  if (extracts && schema.empty())
+    refuse("--write: the schema for {} is not here; write one (docs/job.md), and a job that names it",
+           format);
+  about["wrote"] = write_proposal(job, {}, settings.write, places);
+}
+
 }  // namespace
 
 nlohmann::ordered_json describe_path(const InspectSettings& settings) {
@@ -139,7 +163,11 @@ nlohmann::ordered_json describe_path(const InspectSettings& settings) {
     model = path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json");
     const std::string format = model ? "" : wanted_format(path);
     tokenizer = !model && (format.empty() || path.ends_with(".model") || path.ends_with(".tiktoken"));
-    if (!model && !tokenizer) {
+    const std::string dataset = model ? "" : recognize_dataset(path);
+    if (!dataset.empty()) {
+      tokenizer = false;
+      add_dataset(dataset, settings, about);
+    } else if (!model && !tokenizer) {
       std::vector<nlohmann::json> sample;
       about["corpus"] = describe_corpus(path, format, &sample);
       const ProposedPlaces places(settings);
@@ -150,7 +178,7 @@ nlohmann::ordered_json describe_path(const InspectSettings& settings) {
         about["wrote"] = write_proposal(job, proposal.schema, settings.write, places);
     }
   }
-  if (!settings.write.empty() && !about.contains("corpus"))
+  if (!settings.write.empty() && !about.contains("corpus") && !about.contains("dataset"))
     refuse("--write: {} is a model or a tokenizer; name a corpus to write a job for it", path);
   if (model) about["model"] = describe_model(path);
   if (tokenizer) about["tokenizer"] = describe_tokenizer(path);

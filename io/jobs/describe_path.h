@@ -11,8 +11,9 @@ struct InspectSettings {
 };
 
 /// A model, tokenizer or corpus as `sheaf inspect` prints it: {"path", "model", "tokenizer"} with what the
-/// path has of the two, or {"path", "corpus"} with a proposed job, which is whole, and its schema. Writes
-/// both where the settings say so: {"wrote": [files]}. Refuses anything else, and to replace a file.
+/// path has of the two, or {"path", "corpus"} or {"path", "dataset"} (describe_dataset.h) with a proposed
+/// job, which is whole, and its schema. Writes both where the settings say so: {"wrote": [files]}. Refuses
+/// anything else, and to replace a file.
 nlohmann::ordered_json describe_path(const InspectSettings& settings);
 
 }  // namespace sheaf

@@ -54,6 +54,12 @@ nlohmann::ordered_json JobPlan::json() const {
                               {"expected_steps", engine.steps},
                               {"kv_bytes_peak", kv_peak_bytes},
                               {"kv_bytes_pool", kv_pool_bytes}};
+  json["prompts"] = {{"contexts", prompts.contexts()},
+                     {"questions", prompts.questions()},
+                     {"questions_per_context", prompts.questions_per_context()},
+                     {"instruction_tokens", prompts.instruction_tokens()},
+                     {"context_tokens", prompts.context_tokens()},
+                     {"question_tokens", prompts.question_tokens()}};
   if (experts.count > 0) json["rows_per_expert"] = rows_per_expert();
   if (reuses) json["reused"] = read.reused;
   if (read.trusted > 0) json["trusted"] = read.trusted;
@@ -90,17 +96,29 @@ std::string JobPlan::text(const Job& job) const {
   }
   if (read.trusted > 0)
     say("trusted  {} of another model are not asked for", counted(read.trusted, "answer"));
+  if (job.task.kind == TaskKind::ask)
+    say("prompts  {}, {}, {:.2f} per context; mean tokens: instruction {:.2f}, context {:.2f}, question "
+        "{:.2f}",
+        counted(prompts.contexts(), "context"), counted(prompts.questions(), "question"),
+        prompts.questions_per_context(), prompts.instruction_tokens(), prompts.context_tokens(),
+        prompts.question_tokens());
   say("tokens   {} computed; without sharing {} ({:.1f}x)", tokens, engine.alone_tokens,
       tokens > 0 ? static_cast<double>(engine.alone_tokens) / static_cast<double>(tokens) : 0);
   if (!job.engine.kv_store.path.empty())
     say("store    plan does not look into {}; a run uses what it holds instead of computing it",
         job.engine.kv_store.path);
-  if (engine.first_answers > 0)
+  if (engine.first_answers > 0 && job.input.scored_by_question())
+    say("rounds   2: first how likely {} its question, then the answers",
+        engine.first_answers == 1 ? "1 document makes"
+                                  : fmt::format("each of {} documents makes", engine.first_answers));
+  else if (engine.first_answers > 0)
     say("rounds   2: first {} of at most {} tokens, then the answers from them",
         counted(engine.first_answers, "finding"), job.method.finding_tokens);
   say("steps    {} of at most {} tokens, if every answer has {} tokens{}", engine.steps, step_tokens,
       answer_tokens,
-      engine.first_answers > 0 ? fmt::format(" and every finding {}", job.method.finding_tokens) : "");
+      engine.first_answers > 0 && !job.input.scored_by_question()
+          ? fmt::format(" and every finding {}", job.method.finding_tokens)
+          : "");
   if (experts.count > 0)
     say("experts  a step gives each of the {} of a layer {:.0f} tokens on average", experts.count,
         rows_per_expert());
@@ -136,6 +154,8 @@ std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool a
   std::optional<TrustedRun> trusted;
   if (!job.task.trust.run.empty()) task = make_trusting_task(std::move(task), trusted.emplace(job, schema));
   Planner planner(make_builder(job.method), opened.limits({&engine}));
+  PromptCount prompts;
+  planner.prompts = &prompts;
   std::unique_ptr<Corpus> corpus = opened.corpus();
   const RepeatedIds* ids = RepeatedIds::watch(job, corpus);
   Pipeline pipeline(*corpus, *task, planner, engine, job.engine.window);
@@ -152,6 +172,7 @@ std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool a
   JobPlan plan;
   plan.read = pipeline.stats();
   plan.engine = engine.stats();
+  plan.prompts = std::move(prompts);
   plan.reject_reasons = statistics.reject_reasons();
   if (!allow_empty)
     check_not_lost(job.input.path, plan.read.rejects, plan.read.records + plan.read.rejects,

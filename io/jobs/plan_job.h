@@ -15,7 +15,8 @@ struct JobPlan {
   std::vector<Bin> bins;
   std::map<std::string, int64_t> examples;  ///< shown ones, by category
   PipelineStats read;
-  EngineStats engine;  ///< if every answer has the assumed length
+  EngineStats engine;   ///< if every answer has the assumed length
+  PromptCount prompts;  ///< their parts
   nlohmann::ordered_json reject_reasons;
   int64_t step_tokens = 0;    ///< most tokens of one step
   int64_t kv_peak_bytes = 0;  ///< of keys and values

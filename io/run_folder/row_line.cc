@@ -31,6 +31,30 @@ ordered_json spans_json(const RowAnswer& answer) {
   return list;
 }
 
+/// The documents that spoke an answer, those with the most tokens first.
+ordered_json citations_json(const std::vector<SpokenPiece>& trace) {
+  std::vector<SpokenPiece> cited;
+  for (const SpokenPiece& piece : trace) {
+    const auto known = std::ranges::find(cited, piece.document, &SpokenPiece::document);
+    if (known == cited.end())
+      cited.push_back(piece);
+    else
+      known->tokens += piece.tokens;
+  }
+  std::ranges::stable_sort(cited, std::greater<>(), &SpokenPiece::tokens);
+  ordered_json list = ordered_json::array();
+  for (const SpokenPiece& each : cited)
+    list.push_back({{"document", each.document}, {"tokens", each.tokens}});
+  return list;
+}
+
+ordered_json trace_json(const std::vector<SpokenPiece>& trace) {
+  ordered_json list = ordered_json::array();
+  for (const SpokenPiece& piece : trace)
+    list.push_back({{"text", piece.text}, {"document", piece.document}, {"tokens", piece.tokens}});
+  return list;
+}
+
 void add_answer(const RowAnswer& answer, ordered_json& out) {
   out["answer"] = value_json(answer.value);
   if (answer.option) out["option"] = *answer.option;
@@ -41,6 +65,10 @@ void add_answer(const RowAnswer& answer, ordered_json& out) {
   if (answer.confidence) out["confidence"] = *answer.confidence;
   if (answer.null_margin) out["null_margin"] = *answer.null_margin;
   if (answer.spans) out["spans"] = spans_json(answer);
+  if (answer.trace) {
+    out["citations"] = citations_json(*answer.trace);
+    out["trace"] = trace_json(*answer.trace);
+  }
 }
 
 /// `split`: of a document that was asked in parts.
@@ -122,6 +150,16 @@ std::optional<std::vector<std::optional<RowSpan>>> read_spans(const ordered_json
   return spans;
 }
 
+std::optional<std::vector<SpokenPiece>> read_trace(const ordered_json& from) {
+  const auto at = from.find("trace");
+  if (at == from.end()) return std::nullopt;
+  std::vector<SpokenPiece> trace;
+  for (const ordered_json& piece : at->get_ref<const ordered_json::array_t&>())
+    trace.push_back(
+        {piece.at("text").get<std::string>(), piece.at("document"), piece.at("tokens").get<int64_t>()});
+  return trace;
+}
+
 RowAnswer read_answer(const ordered_json& from) {
   RowAnswer answer;
   answer.value = read_value(from.at("answer"));
@@ -134,6 +172,7 @@ RowAnswer read_answer(const ordered_json& from) {
   answer.confidence = read_member<double>(from, "confidence");
   answer.null_margin = read_member<double>(from, "null_margin");
   answer.spans = read_spans(from, "spans", answer.value);
+  answer.trace = read_trace(from);
   return answer;
 }
 

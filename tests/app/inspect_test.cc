@@ -99,4 +99,34 @@ TEST(Inspect, AMissingPathIsAnInputError) {
   }
 }
 
+TEST(Inspect, DescribesAPublicDatasetAndProposesItsJob) {
+  const sheaf::TempFolder scratch;
+  const std::string squad =
+      scratch.write("dev.json", R"({"version": "v2.0", "data": [{"title": "Mills", "paragraphs": [
+        {"context": "The mill of Arn was built in 1802.", "qas": [
+          {"id": "q1", "question": "When was it built?", "answers": [{"text": "1802", "answer_start": 29}]},
+          {"id": "q2", "question": "Who owns it?", "is_impossible": true, "answers": []}]}]}]})");
+  const Ran result = inspect(squad + " --json --model " SHEAF_TINY_MODEL);
+  ASSERT_EQ(result.exit_code, 0) << result.out;
+  const auto dataset = nlohmann::json::parse(result.out)["dataset"];
+  EXPECT_EQ(dataset["format"], "squad");
+  EXPECT_EQ(dataset["contexts"], 1);
+  EXPECT_EQ(dataset["questions"], 2);
+  EXPECT_EQ(dataset["questions_per_context"], 2.0);
+  EXPECT_EQ(dataset["unanswerable"], 1);
+  EXPECT_EQ(dataset["tokens"]["answer"], 4.0) << "1802 and null, a token a byte";
+  EXPECT_GT(dataset["tokens"]["context"], 34.0);
+  const std::string job = scratch.path("job.yaml");
+  ASSERT_EQ(inspect(squad + " --model " SHEAF_TINY_MODEL " --write " + job).exit_code, 0);
+  const Ran ran = sheaf::test::run_sheaf(scratch, "run " + job + " --set engine.threads=1");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.out.find("1 row"), 0u) << ran.out;
+  const Ran text = inspect(squad);
+  EXPECT_NE(text.out.find("squad: 1 context, 2 questions, 2.00 per context; 1 without an answer"),
+            std::string::npos)
+      << text.out;
+  // A file of JSON that is no dataset is still taken for a tokenizer.
+  EXPECT_NE(inspect(scratch.write("other.json", "{\"a\": 1}")).exit_code, 0);
+}
+
 }  // namespace

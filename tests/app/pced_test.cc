@@ -1,5 +1,6 @@
 // Method pced through the program: a dataset, a corpus of one's own, resumed, planned, verified.
 #include <gtest/gtest.h>
+#include <map>
 
 #include "tests/app/program.h"
 
@@ -145,6 +146,109 @@ TEST_F(PcedRun, ACorpusMayCarryItsOwnRelevanceScores) {
   EXPECT_EQ(estimated["tokens_one_prompt_per_question"], planned["tokens_one_prompt_per_question"]);
 }
 
+TEST_F(PcedRun, RowsSayWhichDocumentsSpoke) {
+  const std::string run = "run " + job(hotpot(), "name: pced");
+  ASSERT_EQ(run_sheaf(scratch_, run + to("plain")).exit_code, 1);
+  const Ran ran = run_sheaf(scratch_, run + to("traced") + " --set output.trace=true --set output.raw=true");
+  ASSERT_EQ(ran.exit_code, 1) << ran.err;
+  const auto plain = read_json_lines(rows("plain")), traced = read_json_lines(rows("traced"));
+  ASSERT_EQ(traced.size(), plain.size());
+  size_t spoken = 0;
+  for (size_t i = 0; i < traced.size(); ++i) {
+    const json& answer = traced[i]["answers"][0];
+    EXPECT_EQ(answer["answer"], plain[i]["answers"][0]["answer"]);
+    EXPECT_EQ(answer["logprob"], plain[i]["answers"][0]["logprob"]);
+    std::string text;
+    std::map<int64_t, int64_t> tokens;
+    for (const json& piece : answer["trace"]) {
+      text += piece["text"].get<std::string>();
+      tokens[piece["document"]] += piece["tokens"].get<int64_t>();
+      EXPECT_TRUE(piece["document"] >= 1 && piece["document"] <= 4) << piece;
+    }
+    const auto raw = answer["raw"].get<std::string>();
+    EXPECT_EQ(text, raw.substr(0, raw.find_last_not_of("\r\n ") + 1));
+    EXPECT_EQ(answer["citations"].size(), tokens.size());
+    int64_t most = INT64_MAX;
+    for (const json& cited : answer["citations"]) {
+      EXPECT_EQ(cited["tokens"], tokens[cited["document"]]);
+      EXPECT_LE(cited["tokens"], most);
+      most = cited["tokens"];
+    }
+    spoken += tokens.size();
+  }
+  EXPECT_GT(spoken, traced.size() / 2);
+  // Of answers that an earlier run keeps too.
+  const Ran again =
+      run_sheaf(scratch_, run + to("again") + " --set output.trace=true --set output.raw=true --reuse " +
+                              scratch_.path("plain"));
+  EXPECT_EQ(again.exit_code, 1) << again.err;
+  EXPECT_EQ(rows("again"), rows("traced"));
+  // Of one document all is its own.
+  ASSERT_EQ(
+      run_sheaf(scratch_, run + to("one") + " --set output.trace=true --set input.top_documents=1").exit_code,
+      1);
+  for (const json& row : read_json_lines(rows("one"))) EXPECT_LE(row["answers"][0]["citations"].size(), 1u);
+}
+
+TEST_F(PcedRun, QuestionsAreLookedUpInACorpus) {
+  std::string passages, questions;
+  for (int i = 0; i < 30; ++i) {
+    passages += json{{"id", "p" + std::to_string(i)},
+                     {"title", "Bridge " + std::to_string(i)},
+                     {"text", "It is in town" + std::to_string(i % 7) + "."}}
+                    .dump() +
+                "\n";
+    questions += json{{"id", i}, {"q", "Where is bridge " + std::to_string(i) + "?"}}.dump() + "\n";
+  }
+  questions += "{\"id\": 99, \"q\": \"???\"}\n";
+  scratch_.write("passages.jsonl", passages);
+  const std::string input = scratch_.write("questions.jsonl", questions) +
+                            ", id: id, question: q, corpus: " + scratch_.path("passages.jsonl") +
+                            ", top_documents: 3";
+  for (const std::string method : {"pced", "prefix", "ape", "standard"}) {
+    const Ran ran = run_sheaf(scratch_, "run " + job(input, "name: " + method) + to(method));
+    EXPECT_EQ(ran.exit_code, 1) << ran.err;
+    EXPECT_EQ(read_json_lines(rows(method)).size(), 30u);
+    EXPECT_TRUE(std::filesystem::exists(scratch_.path("passages.jsonl.bm25")));
+  }
+  const std::string pced = "run " + job(input, "name: pced");
+  const Ran traced =
+      run_sheaf(scratch_, pced + to("traced") + " --set output.trace=true --set method.prior_weight=100");
+  EXPECT_EQ(traced.exit_code, 1) << traced.err;
+  for (const json& row : read_json_lines(rows("traced")))
+    for (const json& cited : row["citations"])
+      EXPECT_EQ(cited["document"], "p" + std::to_string(row["id"].get<int>())) << "the prior decides alone";
+  EXPECT_EQ(
+      json::parse(run_sheaf(scratch_, "verify " + scratch_.path("job.yaml") + " --json").out)["exact_match"],
+      1.0);
+  // The same run is taken up again, but not with other passages.
+  EXPECT_EQ(run_sheaf(scratch_, pced + to("pced")).exit_code, 1);
+  scratch_.write("passages.jsonl", passages + "{\"text\": \"New.\"}\n");
+  const Ran changed = run_sheaf(scratch_, pced + to("pced"));
+  EXPECT_EQ(changed.exit_code, 2);
+  EXPECT_NE(changed.err.find("the passages (input.corpus) changed"), std::string::npos) << changed.err;
+}
+
+TEST_F(PcedRun, DocumentsAreScoredByTheQuestion) {
+  const std::string run = "run " + job(hotpot(), "name: pced");
+  ASSERT_EQ(run_sheaf(scratch_, run + to("lexical")).exit_code, 1);
+  const Ran ran = run_sheaf(scratch_, run + to("scored") + " --set input.scores=question");
+  ASSERT_EQ(ran.exit_code, 1) << ran.err;
+  EXPECT_EQ(read_json_lines(rows("scored")).size(), 40u);
+  EXPECT_NE(rows("scored"), rows("lexical"));
+  const std::string set = " --set input.scores=question";
+  EXPECT_EQ(run_sheaf(scratch_, run + to("steps") + set + " --set engine.tokens_per_step=3").exit_code, 1);
+  EXPECT_EQ(rows("steps"), rows("scored"));
+  const Ran verified = run_sheaf(scratch_, "verify " + scratch_.path("job.yaml") + " --json --limit 9" + set);
+  EXPECT_EQ(json::parse(verified.out)["exact_match"], 1.0) << verified.err;
+  const Ran plan = run_sheaf(scratch_, "plan " + scratch_.path("job.yaml") + set);
+  EXPECT_NE(plan.out.find("documents makes its question"), std::string::npos) << plan.out << plan.err;
+  // Without a prior, scores do not matter.
+  ASSERT_EQ(run_sheaf(scratch_, run + to("none") + " --set method.prior_weight=0").exit_code, 1);
+  ASSERT_EQ(run_sheaf(scratch_, run + to("free") + set + " --set method.prior_weight=0").exit_code, 1);
+  EXPECT_EQ(rows("none"), rows("free"));
+}
+
 TEST_F(PcedRun, MistakesInTheJobAreNamed) {
   const auto error = [&](const std::string& input, const std::string& method) {
     const Ran ran = run_sheaf(scratch_, "run -q " + job(input, method));
@@ -160,6 +264,19 @@ TEST_F(PcedRun, MistakesInTheJobAreNamed) {
   EXPECT_NE(
       error(own + ", context: a, top_documents: 1", "name: ippd").find("works only with input.documents"),
       std::string::npos);
+  EXPECT_NE(error(hotpot() + ", scores: question", "name: standard").find("works only with method.name pced"),
+            std::string::npos);
+  EXPECT_NE(error(own + ", corpus: " + scratch_.path("hotpot.jsonl"), "name: pced")
+                .find("needs input.top_documents"),
+            std::string::npos);
+  EXPECT_NE(error(own + ", corpus: " + scratch_.path("none.jsonl") + ", top_documents: 1", "name: pced")
+                .find("none.jsonl"),
+            std::string::npos);
+  EXPECT_NE(error(own + ", context: a, corpus: b", "name: pced").find("are both given"), std::string::npos);
+  EXPECT_NE(error(own + ", corpus: " + scratch_.path("hotpot.jsonl") + ", top_documents: 1, scores: s",
+                  "name: pced")
+                .find("set input.scores to question"),
+            std::string::npos);
   EXPECT_NE(error(hotpot() + ", too_long: truncate", "name: pced").find("input.too_long"), std::string::npos);
   EXPECT_NE(error(hotpot(), "name: ippd, contrast: 1").find("works only with method.name pced"),
             std::string::npos);

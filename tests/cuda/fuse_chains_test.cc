@@ -45,9 +45,11 @@ class Checked : public Backend {
       dynamic += picks[i].contrast < 0;
       ++groups;
       same += picked[i].token == own.token;
+      EXPECT_TRUE(picked[i].voice >= 1 && picked[i].voice <= picks[i].chains) << picked[i].voice;
+      voices += picked[i].token == own.token && picked[i].voice == own.voice;
     }
   }
-  int64_t groups = 0, dynamic = 0, same = 0;
+  int64_t groups = 0, dynamic = 0, same = 0, voices = 0;
 
  private:
   Backend& inner_;
@@ -55,7 +57,7 @@ class Checked : public Backend {
 
 TEST(CudaChains, ChoosesAsTheDefinitionSays) {
   NEED_GPU();
-  int64_t groups = 0, dynamic = 0, same = 0;
+  int64_t groups = 0, dynamic = 0, same = 0, voices = 0;
   for (uint32_t seed = 0; seed < 12; ++seed) {
     const Model model = make_random_model({.layers = 2, .hidden = 64, .ffn = 96, .head_dim = 32}, 70 + seed);
     const auto backend = make_cuda_backend(model, {});
@@ -67,10 +69,12 @@ TEST(CudaChains, ChoosesAsTheDefinitionSays) {
     groups += checked.groups;
     dynamic += checked.dynamic;
     same += checked.same;
+    voices += checked.voices;
   }
   EXPECT_GT(groups, 1000);
   EXPECT_GT(dynamic, 200);
   EXPECT_GT(same, groups * 98 / 100);
+  EXPECT_GT(voices, groups * 97 / 100);
 }
 
 /// More chains than rows of logits are held at once, and a vocabulary as large as they come.

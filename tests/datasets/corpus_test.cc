@@ -178,6 +178,10 @@ TEST(DatasetCorpus, ThereIsAJobForEveryDataset) {
     if (format.name == "narrativeqa") set.push_back("input.shots=2");
     if (format.name == "quac" || format.name == "drop")
       set.push_back("input.shots_from=" + folder.write("train.json", sample(format.name).text));
+    if (format.corpus)
+      set.push_back(
+          "input.corpus=" +
+          folder.write("corpus.jsonl", "{\"pid\": \"p1\", \"passage_text\": \"The bridge in Oss\"}\n"));
     const Job job = read_job("configs/" + format.name + ".yaml", set);
     EXPECT_EQ(job.input.format, format.name);
     EXPECT_EQ(job.output.path, "out/" + format.name);
@@ -195,6 +199,7 @@ TEST(DatasetCorpus, KeysThatDoNotFitAreRefused) {
   };
   EXPECT_NE(refusal("format: squat").find("did you mean \"squad\""), std::string::npos)
       << refusal("format: squat");
+  EXPECT_NE(refusal("format: loft").find("set input.corpus to its corpus.jsonl"), std::string::npos);
   EXPECT_NE(refusal("format: oa-mine").find("works only with task.kind extract"), std::string::npos);
   EXPECT_NE(refusal("format: squad, split: test").find("works only with input.format narrativeqa"),
             std::string::npos);

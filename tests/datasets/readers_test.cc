@@ -106,6 +106,19 @@ TEST(Readers, ReadsHotpotQaAndMusiqueDocuments) {
   EXPECT_EQ(rows[1]["questions"][0]["answers"], ordered_json::array());
 }
 
+TEST(Readers, ReadsLoftAndLongBench) {
+  EXPECT_EQ(cells_of("loft"), ordered_json::parse(R"([
+    {"id": "t1", "context": "", "questions": [{"id": "t1", "question": "Where is the bridge?", "answers": ["Oss"]}]},
+    {"id": "t2", "context": "",
+     "questions": [{"id": "t2", "question": "Which towns have mills?", "answers": ["Oss", "Arn"]}]}])"));
+  EXPECT_EQ(cells_of("longbench"), ordered_json::parse(R"([
+    {"id": "b1", "context": "Question: Who is Ada?\nType: Individual", "questions": [{"id": "b1",
+      "question": "Question: How far is Oss?\nType:", "answers": ["Distance"],
+      "extra": {"level": "trec", "classes": ["Distance", "Individual"]}}]},
+    {"id": "b2", "context": "x = 1\n", "questions": [{"id": "b2", "question": "Next line of code:",
+      "answers": ["y = 2"], "extra": {"level": "lcc"}}]}])"));
+}
+
 TEST(Readers, ExtractGptKeepsTheOrderOfValues) {
   EXPECT_EQ(cells_of("oa-mine"), ordered_json::parse(R"([
     {"id": 1, "category": "Coffee", "document": "Acme Roast, 12 oz", "gold": {"Size": ["12 oz"], "Brand": ["Acme"]}},

@@ -94,6 +94,20 @@ inline const std::vector<Sample>& samples() {
        R"({"id": "2hop__2", "question": "Who sold it?", "answer": "Nobody", "answer_aliases": [], "answerable": false, "paragraphs": [{"idx": 0, "title": "Bridge", "paragraph_text": "It is old.", "is_supporting": false}]})"
        "\n",
        {}},
+      {"loft",
+       "test_queries.jsonl",
+       R"({"qid": "t1", "query_text": "Where is the bridge? ", "metadata": {"qrels": [["p1", 1]]}, "answers": ["Oss"]})"
+       "\n"
+       R"({"qid": "t2", "query_text": "Which towns have mills?", "metadata": {}, "answers": ["Oss", "Arn"]})"
+       "\n",
+       {}},
+      {"longbench",
+       "trec.jsonl",
+       R"({"_id": "b1", "input": "Question: How far is Oss?\nType:", "context": "Question: Who is Ada?\nType: Individual", "answers": ["Distance"], "length": 12, "dataset": "trec", "language": "en", "all_classes": ["Distance", "Individual"]})"
+       "\n"
+       R"({"_id": "b2", "input": "", "context": "x = 1\n", "answers": ["y = 2"], "length": 2, "dataset": "lcc", "language": "python", "all_classes": null})"
+       "\n",
+       {}},
       {"oa-mine",
        "test.jsonl",
        R"({"input": "Acme Roast, 12 oz", "category": "Coffee", "target_scores": {"Size": {"12 oz": 1}, "Brand": {"Acme": 1}}})"

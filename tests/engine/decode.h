@@ -57,6 +57,8 @@ inline void expect_same(const Answers& a, const Answers& b, const std::string& w
     const Answer& other = b.at(key);
     EXPECT_EQ(answer.tokens, other.tokens) << what << ": record " << key.first << ", question " << key.second;
     EXPECT_EQ(answer.ending, other.ending) << what;
+    // A plain prompt has none.
+    EXPECT_TRUE(answer.voices.empty() || other.voices.empty() || answer.voices == other.voices) << what;
     EXPECT_EQ(answer.logprob, other.logprob) << what << ": not the same to the bit";
     EXPECT_EQ(answer.null_logprob, other.null_logprob) << what;
     EXPECT_EQ(answer.alternative, other.alternative) << what;

@@ -40,8 +40,14 @@ Logits contrasted(const Logits& chain, const Logits& amateur, double contrast) {
   return out;
 }
 
+/// An answer, and the chain that spoke each of its tokens.
+struct ByHand {
+  Tokens tokens;
+  std::vector<int32_t> voices;
+};
+
 /// One answer by equations 2 and 3, or by a mixture or product of the chains' probabilities.
-Tokens decode_by_hand(const test::DenseModel& model, const RecordParts& record, size_t q,
+ByHand decode_by_hand(const test::DenseModel& model, const RecordParts& record, size_t q,
                       const Job::Method& method) {
   std::vector<Tokens> prompts;
   for (size_t k = 0; k <= record.documents.size(); ++k) {
@@ -54,9 +60,10 @@ Tokens decode_by_hand(const test::DenseModel& model, const RecordParts& record, 
   const auto gamma = static_cast<double>(method.prior_weight);
   for (const DocumentParts& chain : record.documents)
     weights += std::pow(static_cast<double>(chain.relevance[q]), gamma);
-  Tokens answer;
+  ByHand by_hand;
+  Tokens& answer = by_hand.tokens;
   while (true) {
-    std::vector<Logits> logits;
+    std::vector<Logits> logits, said(1);
     for (const Tokens& prompt : prompts) logits.push_back(model.run_causal(prompt));
     if (answer.empty() && contrast < 0) {
       contrast = 0;
@@ -69,6 +76,10 @@ Tokens decode_by_hand(const test::DenseModel& model, const RecordParts& record, 
       const double relevance = static_cast<double>(record.documents[k - 1].relevance[q]);
       const double weight = std::pow(relevance, gamma) / weights;
       const Logits row = contrasted(logits[k], logits[0], contrast), share = softmax(row);
+      Logits& own = said.emplace_back();
+      for (size_t v = 0; v < row.size(); ++v)
+        own.push_back(method.aggregate == Aggregate::max ? row[v] + gamma * std::log(relevance)
+                                                         : weight * share[v]);
       for (size_t v = 0; v < score.size(); ++v) {
         if (method.aggregate == Aggregate::max)
           score[v] = std::max(score[v], row[v] + gamma * std::log(relevance));
@@ -77,9 +88,14 @@ Tokens decode_by_hand(const test::DenseModel& model, const RecordParts& record, 
       }
     }
     const auto token = static_cast<TokenId>(std::max_element(score.begin(), score.end()) - score.begin());
-    if (token == 3 || token == 7) return answer;  // what ends a text in decode()
+    if (token == 3 || token == 7) return by_hand;  // what ends a text in decode()
     answer.push_back(token);
-    if (static_cast<int32_t>(answer.size()) == record.questions()[q].max_tokens) return answer;
+    int32_t voice = 1;
+    for (size_t k = 1; k < said.size(); ++k)
+      if (said[k][static_cast<size_t>(token)] > said[static_cast<size_t>(voice)][static_cast<size_t>(token)])
+        voice = static_cast<int32_t>(k);
+    by_hand.voices.push_back(voice);
+    if (static_cast<int32_t>(answer.size()) == record.questions()[q].max_tokens) return by_hand;
     for (Tokens& prompt : prompts) prompt.push_back(token);
   }
 }
@@ -98,6 +114,48 @@ Answers run(Backend& backend, const std::vector<RecordParts>& records, const Job
   return decode(backend, std::move(stacks), options, stats);
 }
 
+TEST(Pced, DocumentsAreAsRelevantAsTheyMakeTheQuestionLikely) {
+  for (uint32_t seed = 0; seed < 6; ++seed) {
+    const Model model = make_random_model({}, 400 + seed);
+    const test::DenseModel dense(model);
+    auto records = random_chain_rows(seed, 4);
+    Job::Method method;
+    method.aggregate = std::vector{Aggregate::max, Aggregate::mixture, Aggregate::product}[seed / 2];
+    const auto backend = make_quick_backend(model, 1);
+    std::vector<RecordParts> scored = records;
+    for (RecordParts& record : scored) record.scored_by_question = true;
+    for (const bool shared : {true, false}) {
+      const Answers answers = run(*backend, scored, method, shared, {.tokens_per_step = 16, .pages = 500});
+      ASSERT_EQ(answers.size(), records.size() * 2);
+      for (size_t i = 0; i < records.size(); ++i)
+        for (size_t q = 0; q < 2; ++q) {
+          RecordParts& record = records[i];
+          Tokens question = record.bin->opening;
+          append(question, record.questions()[q].tokens);
+          if (question.size() > 1) {
+            Logits likely;
+            for (const DocumentParts& chain : record.documents) {
+              Tokens prompt = record.bin->instruction;
+              append(prompt, chain.tokens);
+              prompt.push_back(question[0]);
+              double& sum = likely.emplace_back(0);
+              for (size_t t = 1; t < question.size(); prompt.push_back(question[t++]))
+                sum += std::log(softmax(dense.run_causal(prompt))[static_cast<size_t>(question[t])]);
+            }
+            const double best = *std::ranges::max_element(likely);
+            for (size_t k = 0; k < likely.size(); ++k)
+              record.documents[k].relevance[q] = static_cast<float>(std::min(
+                  std::exp((likely[k] - best) / static_cast<double>(question.size() - 1)), 1 - 1e-6));
+          }
+          const auto [wanted, voices] = decode_by_hand(dense, record, q, method);
+          const Answer& answer = answers.at({static_cast<int32_t>(i), static_cast<int32_t>(q)});
+          EXPECT_EQ(answer.tokens, wanted) << "seed " << seed << ", record " << i << ", question " << q;
+          EXPECT_EQ(answer.voices, voices) << "seed " << seed << ", record " << i << ", question " << q;
+        }
+    }
+  }
+}
+
 TEST(Pced, EqualsThePapersEquations) {
   int64_t tokens = 0, differ = 0;
   for (uint32_t seed = 0; seed < 9; ++seed) {
@@ -112,9 +170,10 @@ TEST(Pced, EqualsThePapersEquations) {
     const Answers first = run(*reference, records, method, true, {.tokens_per_step = 64, .pages = 500});
     for (size_t i = 0; i < records.size(); ++i)
       for (size_t q = 0; q < 2; ++q) {
-        const Tokens wanted = decode_by_hand(dense, records[i], q, method);
-        EXPECT_EQ(first.at({static_cast<int32_t>(i), static_cast<int32_t>(q)}).tokens, wanted)
-            << "seed " << seed << ", record " << i << ", question " << q;
+        const auto [wanted, voices] = decode_by_hand(dense, records[i], q, method);
+        const Answer& answer = first.at({static_cast<int32_t>(i), static_cast<int32_t>(q)});
+        EXPECT_EQ(answer.tokens, wanted) << "seed " << seed << ", record " << i << ", question " << q;
+        EXPECT_EQ(answer.voices, voices) << "seed " << seed << ", record " << i << ", question " << q;
         tokens += static_cast<int64_t>(wanted.size());
       }
     Job::Method other = method;

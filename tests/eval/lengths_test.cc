@@ -213,8 +213,27 @@ TEST_F(EvalLengthsCommand, WrongLengthsAreRefused) {
   refused(lengths_command(scratch_, model_, ", token: 3"), "unknown key \"token\"");
   refused(lengths_command(scratch_, model_, "}, metric: squad, judge: {model: none"),
           "metric does not work with lengths");
-  refused(lengths_command(scratch_, model_) + " --set method.name=pced", "method.name");
   refused(lengths_command(scratch_, model_, ", samples: 0"), "samples must be");
+  refused(lengths_command(scratch_, model_) + " --set method.name=map-reduce", "the method map-reduce");
+}
+
+TEST_F(EvalLengthsCommand, SeveralDocumentsAreReadOneByOneOrTogether) {
+  const std::string file = scratch_.write(
+      "pced.yaml", "name: Chains\noutput: {path: " + scratch_.path("chains") +
+                       "}\nmodels: [{name: tiny, path: " + model_ +
+                       "}]\ndatasets:\n  - {name: d6, lengths: {documents: 2, documents_per_record: 6, "
+                       "document_tokens: 9, questions: 2, question_tokens: 3, answer_tokens: 2, runs: 1}}\n"
+                       "methods: [{name: standard}, {name: pced}, {name: ape}]\n");
+  const Ran ran = run_sheaf(scratch_, "eval " + file + " --device cpu --json");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const json rows = json::parse(ran.out)["rows"];
+  ASSERT_EQ(rows.size(), 3u);
+  for (const json& row : rows) {
+    EXPECT_EQ(row["count"], 8) << "2 records, 2 questions, 2 tokens";
+    EXPECT_GT(row["throughput"].get<double>(), 0);
+  }
+  const json timing = json::parse(read_text(scratch_.path("chains/tiny/d6/pced/timing.json")));
+  EXPECT_EQ(timing["measured"]["lengths"]["documents_per_record"], 6);
 }
 
 }  // namespace

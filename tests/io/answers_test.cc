@@ -26,6 +26,8 @@ Answer random_answer(std::mt19937_64& random) {
     answer.tokens.push_back(static_cast<TokenId>(random() % (random() % 3 ? 300 : 2000000)));
   answer.ending = static_cast<Ending>(random() % 4);
   answer.logprob = -std::ldexp(static_cast<double>(random() % 100000), -13);
+  if (random() % 4 == 0)
+    for (size_t i = 0; i < length; ++i) answer.voices.push_back(static_cast<int32_t>(1 + random() % 300));
   if (random() % 3 == 0) {
     answer.null_logprob = -1.25 * static_cast<double>(random() % 10);
     answer.alternative = -3.5;
@@ -37,6 +39,7 @@ Answer random_answer(std::mt19937_64& random) {
 void expect_same(const Answer& a, const Answer& b) {
   EXPECT_EQ(a.tokens, b.tokens);
   EXPECT_EQ(a.ending, b.ending);
+  EXPECT_EQ(a.voices, b.voices);
   EXPECT_EQ(a.logprob, b.logprob);
   EXPECT_EQ(a.null_logprob, b.null_logprob);
   EXPECT_EQ(a.alternative, b.alternative);

@@ -54,7 +54,7 @@ std::vector<GoldAnswer> questions() {
 void score_questions(const std::string& path) {
   const Predictions predictions = read_predictions(path);
   for (const char* name : {"squad", "squad1", "rouge-l-stem", "accuracy", "quac", "drop", "exact-match",
-                           "subspan-em", "hotpotqa", "musique"}) {
+                           "subspan-em", "hotpotqa", "musique", "answer-list", "longbench"}) {
     const Metric& metric = find_metric(name);
     const MetricItems joined = join_gold(metric, questions(), predictions);
     const Scores scores = score_items(metric, joined.items, {.resamples = 2});
