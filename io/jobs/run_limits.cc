@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/text/spelling.h"
 #include "io/files/job_fingerprint.h"
 
 namespace sheaf {
