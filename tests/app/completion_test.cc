@@ -88,7 +88,7 @@ TEST_F(Completion, ZshTakesItsScript) {
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_TRUE(ran.out.starts_with("#compdef sheaf\n"));
   EXPECT_NE(ran.out.find("\n        'run:Run a job"), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("(hpd ippd parallel-prompting standard separate prefix seqbatch)"),
+  EXPECT_NE(ran.out.find("(hpd ippd parallel-prompting standard separate prefix pced ape seqbatch)"),
             std::string::npos)
       << ran.out;
   SKIP_UNLESS(has_tool("zsh"), test::Lacking::tool,
