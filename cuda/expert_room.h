@@ -30,7 +30,7 @@ struct ExpertRoom {
   DeviceMemory<float> weights;      ///< [gathered rows]
   DeviceMemory<int32_t> offsets;    ///< [experts + 1]
   DeviceMemory<bf16> gated;         ///< [gathered rows, ffn of an expert]; or:
-  Fp8Memory gated8;                 ///< the same in FP8
+  Fp8Memory gated8;                 ///< [gathered rows, ffn of an expert], in FP8
   DeviceMemory<bf16> given;         ///< [gathered rows, hidden]; first copied inputs, then what experts give
   DeviceMemory<float> in_scales;    ///< [gathered rows], of copied inputs in FP8
   DeviceMemory<bf16> gate_up;       ///< [gathered rows, 2 ffn of an expert], where CUTLASS computes it

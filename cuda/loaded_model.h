@@ -133,7 +133,7 @@ struct LoadedModel {
   /// stream keeps the order.
   const bf16* bf16_weight(const DeviceMatrix& matrix) const;
   Fp8Weight fp8_weight(const DeviceMatrix& matrix) const;
-  /// The same for some of the experts in a matrix of all. Of packed ones, only those that have rows of the
+  /// The weights of some of the experts in a matrix of all. Of packed ones, only those that have rows of the
   /// step are expanded: `offsets` as in Routes.
   const bf16* bf16_weight(const DeviceMatrix& matrix, const ExpertRange& range, const int32_t* offsets) const;
   Fp8Weight fp8_weight(const DeviceMatrix& matrix, const ExpertRange& range, const int32_t* offsets) const;

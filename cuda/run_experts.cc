@@ -91,7 +91,7 @@ struct Bf16Experts {
   }
 };
 
-/// The same in FP8: rows and weights in e4m3, what experts give in bf16.
+/// The products of a layer's experts in FP8: rows and weights in e4m3, what experts give in bf16.
 struct Fp8Experts {
   const LoadedModel& model;
   const DeviceExperts& weights;

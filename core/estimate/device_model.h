@@ -74,7 +74,7 @@ struct DeviceModel {
 
   double error =
       0;  ///< nine of ten steps that the curves do not come from are no further off than this share
-  double expert_error = 0;  ///< the same of steps of models with experts
+  double expert_error = 0;  ///< like `error`, for steps of models with experts
 
   int32_t fewest_layers = 0, most_layers = 0;  ///< of the profiled shapes; 0: unknown
 
@@ -92,9 +92,9 @@ struct DeviceModel {
   }
 
   StageSeconds step(const ModelConfig& config, const StepCounts& counts) const;
-  /// Of one layer.
+  /// Seconds of the experts of one layer.
   double expert_seconds(const ModelConfig& config, double tokens) const;
-  /// The same at the device's peaks.
+  /// Seconds of one layer's experts at the device's peaks.
   double expert_roofline(const ModelConfig& config, double tokens) const;
   double product_roofline(double weights, double rows) const;
   /// Of all layers, without experts.

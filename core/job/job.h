@@ -110,7 +110,7 @@ struct Job {
       std::optional<std::string> question;     ///< from the document to the end of the user's turn
       std::optional<std::string> example;      ///< each stands after the instruction
       AnswerEnd answer_end = AnswerEnd::line;  ///< ask
-      std::string file;                        ///< that gives the parts which the job does not; empty: none
+      std::string file;                        ///< gives the parts that the job leaves out; empty: none
 
       struct Column {
         std::string name;

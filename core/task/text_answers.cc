@@ -293,7 +293,7 @@ void SpanAnswers::add_ways(At place, Ways& ways) const {
   for (const size_t start : starts_) follow_from(node, start, ways);
 }
 
-/// Those of a text without quotes that has not begun.
+/// Adds the ways on of a text without quotes, of which nothing stands yet.
 void SpanAnswers::add_bare_ways(At place, Ways& ways) const {
   TokenTrie::Node node = TokenTrie::root;
   if (place == kStart && tokens_->spaced) {

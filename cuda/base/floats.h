@@ -22,7 +22,7 @@ struct Fp8Rows {
   float* scales = nullptr;  ///< [rows]
   float* blocks = nullptr;  ///< [rows, blocks of 128 columns], until align_rows()
 };
-/// The same rows twice, for a reader of each kind.
+/// Rows in bf16 and in e4m3, for readers of each kind.
 struct BothRows {
   bf16* wide;  ///< [rows, cols]
   Fp8Rows narrow;

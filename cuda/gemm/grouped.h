@@ -31,7 +31,7 @@ void multiply_grouped(const GroupedFp8Rows& rows, const Fp8Weight& weight, int64
 /// gate, 8 of up, and so on. ffn and k are multiples of 8.
 void multiply_grouped_gated(Activation activation, const GroupedRows& rows, const bf16* weight, int64_t ffn,
                             int64_t k, bf16* out, cudaStream_t stream);
-/// The same with a scale for each block: align_rows() must follow. The rows of `weight` are as
+/// In FP8, `out` gets a scale for each block, and align_rows() must follow. The rows of `weight` are as
 /// interleave_rows() puts them for e4m3; ffn and k are multiples of 16.
 void multiply_grouped_gated(Activation activation, const GroupedFp8Rows& rows, const Fp8Weight& weight,
                             int64_t ffn, int64_t k, const Fp8Rows& out, cudaStream_t stream);

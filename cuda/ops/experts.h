@@ -40,7 +40,7 @@ void gather_choices(const Experts& experts, int32_t rows, const Routes& routes, 
 /// of 8.
 void copy_rows(const bf16* in, const int32_t* sources, int64_t count, int32_t cols, bf16* out,
                cudaStream_t stream);
-/// The same with the rows' scales; cols is a multiple of 16.
+/// Copies rows in FP8 with their scales; cols is a multiple of 16.
 void copy_rows(const Fp8Rows& in, const int32_t* sources, int64_t count, int32_t cols, const Fp8Rows& out,
                cudaStream_t stream);
 

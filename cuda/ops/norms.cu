@@ -98,7 +98,7 @@ struct NarrowRow {
     *reinterpret_cast<uint32_t*>(values + col) = pack_e4m3(s.x, s.y) | pack_e4m3(s.z, s.w) << 16;
   }
 };
-/// The same values in both.
+/// One row in bf16 and in e4m3.
 struct BothRow {
   WideRow wide;
   NarrowRow narrow;

@@ -66,8 +66,8 @@ class QuestionExampleReader {
                                     waiting_.size() > 1 ? ", …" : ""));
     if (unusable_ > 0)
       notices.push_back(fmt::format(
-          "{}: {} left out, because the answer is none of the options or does not stand in the context: {}",
-          path, counted(unusable_, "example"), first_unusable_));
+          "{}: {} left out, because its answer is none of the options or is not in the context: {}", path,
+          counted(unusable_, "example"), first_unusable_));
   }
 
  private:

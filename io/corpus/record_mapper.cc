@@ -35,7 +35,7 @@ std::optional<AnswerKind> kind_of_answer(const json& value, std::string_view wha
   if (value.is_null()) return std::nullopt;
   const std::string word = text_of(value, what);
   const auto kind = read_word<AnswerKind>(word);
-  if (!kind) reject("{} is \"{}\", which is none of free, span and choice", what, shorten_text(word, 60));
+  if (!kind) reject("{} is \"{}\"; it must be free, span or choice", what, shorten_text(word, 60));
   return kind;
 }
 

@@ -54,7 +54,7 @@ class PassageIndex {
   std::span<const std::byte> part(uint64_t at, uint64_t bytes, std::string_view what) const;
   template <class Value>
   std::span<const Value> section(const IndexSection& section, uint64_t count, std::string_view what) const;
-  /// Those that passages have, rarest first.
+  /// The words of a question that passages have, rarest first.
   std::vector<Word> words_of(std::string_view question) const;
   const TermEntry* find(std::string_view word) const;
   std::string_view word(const TermEntry& entry) const;

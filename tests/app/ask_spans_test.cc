@@ -137,7 +137,7 @@ TEST_F(AskSpans, AColumnSaysWhatEachAnswerIs) {
   EXPECT_EQ(bad.exit_code, 1) << bad.err;
   EXPECT_EQ(rows("bad").size(), 1u);
   const std::string rejects = read_text(scratch_.path("bad/rejects.jsonl"));
-  EXPECT_NE(rejects.find("none of free, span and choice"), std::string::npos) << rejects;
+  EXPECT_NE(rejects.find("it must be free, span or choice"), std::string::npos) << rejects;
   EXPECT_NE(rejects.find("to be answered by choice and has no options"), std::string::npos) << rejects;
 }
 

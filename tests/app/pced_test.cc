@@ -221,7 +221,7 @@ TEST_F(PcedRun, QuestionsAreLookedUpInACorpus) {
   EXPECT_EQ(
       json::parse(run_sheaf(scratch_, "verify " + scratch_.path("job.yaml") + " --json").out)["exact_match"],
       1.0);
-  // The same run is taken up again, but not with other passages.
+  // A run resumes with its passages, not with others.
   EXPECT_EQ(run_sheaf(scratch_, pced + to("pced")).exit_code, 1);
   scratch_.write("passages.jsonl", passages + "{\"text\": \"New.\"}\n");
   const Ran changed = run_sheaf(scratch_, pced + to("pced"));
