@@ -171,11 +171,11 @@ std::string report_text(const ordered_json& report) {
                         more("/kv_store/unkept_tokens", "not kept"));
   }
   if (report.contains("search"))
-    text += fmt::format("  search   {} tokens decoded for {} spans{}\n", whole("/search/tokens"),
-                        whole("/search/answers"),
-                        whole("/search/cut") > 0
-                            ? fmt::format("; {} searches ended at method.search_tokens", whole("/search/cut"))
-                            : "");
+    text += fmt::format(
+        "  search   {} tokens decoded for {} spans{}\n", whole("/search/tokens"), whole("/search/answers"),
+        whole("/search/cut") > 0 ? fmt::format("; the limit of method.search_tokens ended {} of the searches",
+                                               whole("/search/cut"))
+                                 : "");
   if (const ordered_json& tokens = report.at("tokens");
       tokens.contains("proposed") || tokens.contains("draft")) {
     text += tokens.contains("proposed")

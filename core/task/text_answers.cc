@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/text/printable.h"
 #include "core/text/unicode.h"
 #include "core/text/utf8.h"
 
@@ -38,11 +39,17 @@ bool can_copy(const std::shared_ptr<const TokenSpelling>& tokens, const Tokens& 
   return node < 0;
 }
 
+/// Joiners of width zero, and selectors of variants.
+bool joins_characters(char32_t point) {
+  return (point >= 0x200B && point <= 0x200D) || point == 0x2060 || (point >= 0xFE00 && point <= 0xFE0F);
+}
+
 /// Whether a value may begin with the character at byte `at`. Punctuation may only where it belongs to what
 /// follows it: "#3", "-20", "(large", but not ", sea salt" and not the "-oz" of "12-oz".
 bool may_begin_value(std::string_view document, size_t at) {
   constexpr int kOfWord = CharClass::is_letter | CharClass::is_number | CharClass::is_mark;
   const auto [point, bytes] = decode_valid(document.data() + at);
+  if (is_hidden(point) || joins_characters(point)) return false;
   if (!(char_classes()[point] & CharClass::is_punct) && point != '|') return true;
   if (std::string_view(",;:!?)]}|").find(document[at]) != std::string_view::npos) return false;
   if (at + bytes == document.size() || is_space_character(decode_valid(document.data() + at + bytes).point))

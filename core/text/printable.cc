@@ -6,15 +6,14 @@
 #include "core/text/utf8.h"
 
 namespace sheaf {
-namespace {
 
-/// Controls (C0, DEL, C1), line and paragraph separators, and what reorders text or takes no room in it. The
-/// joiners U+200C and U+200D are not among them: scripts and emoji need them.
 bool is_hidden(uint32_t point) {
   return point < 0x20 || (point >= 0x7F && point <= 0x9F) || point == 0x061C || point == 0x200E ||
          point == 0x200F || (point >= 0x2028 && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069) ||
          point == 0xFEFF;
 }
+
+namespace {
 
 std::string escape(uint32_t point) {
   if (point == '\n') return "\\n";

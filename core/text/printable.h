@@ -1,8 +1,13 @@
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace sheaf {
+
+/// Controls (C0, DEL, C1), line and paragraph separators, and what reorders text or takes no room in it. The
+/// joiners U+200C and U+200D are not among them: scripts and emoji need them.
+bool is_hidden(uint32_t point);
 
 /// Text that a terminal shows and does not obey, wherever it comes from. Control characters, marks that turn
 /// the direction of text around or hide, and bytes that are not UTF-8 become escapes that a person can read:

@@ -198,8 +198,9 @@ CalibrateResult calibrate_confidence(const CalibrateSettings& settings) {
     result.notices.push_back(std::move(notice));
   const JudgedItems judged = judged_items(joined.items, score_items(metric, joined.items, {.resamples = 0}));
   if (judged.values.size() < kFewest)
-    refuse("{}: the gold answers judge {} of its values; {} or more are needed", settings.run,
-           judged.values.size(), kFewest);
+    refuse("{}: the gold answers judge {} of its {}; {} or more are needed", settings.run,
+           judged.values.size(), metric.name == "attributes" ? "values" : "answers that are not null",
+           kFewest);
   result.judged_nulls = std::ssize(judged.nulls);
   result.scales.metric = metric.name;
   result.scales.values = fit_part(judged.values, result.values);

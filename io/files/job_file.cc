@@ -391,8 +391,8 @@ void check_one_by_one(const Job& job) {
 void check_places(const Job& job) {
   if (!job.output.spans || job.task.kind != TaskKind::ask) return;
   if (job.input.has_documents())
-    refuse("{}: output.spans does not work with input.documents, a list of several texts; leave it out",
-           job.file);
+    refuse("{}: output.spans does not work with input.{}, several texts for a question; leave it out",
+           job.file, job.input.documents.empty() ? "corpus" : "documents");
   if (!job.input.context_id.empty() && job.input.html == Html::text)
     refuse(
         "{}: output.spans does not work with input.context_id and input.html text together; leave one of the "

@@ -84,7 +84,11 @@ void read_parts(YamlMap& map, Job& job, MistakeList& found) {
   OwnWords& prompt = job.task.prompt;
   for (const PromptPart& part : all_parts())
     found.attempt([&] {
-      if (const YamlPtr given = map.node(part.name); !given || given->kind == YamlNode::Kind::null) return;
+      if (const YamlPtr given = map.node(part.name); !given || given->kind == YamlNode::Kind::null)
+        return;
+      else if (given->kind == YamlNode::Kind::map)
+        refuse("{}: {} must be text, not a map: put words with braces in quotes", map.where(part.name),
+               map.path(part.name));
       std::string text;
       map.text(part.name, text);
       if (prompt.*part.text) return;
@@ -119,6 +123,15 @@ void check_attributes(const YamlMap& map, const Job& job) {
   if (prompt.instruction && !lists(prompt.instruction) && !lists(prompt.system) && !lists(prompt.question))
     refuse("{}: {{attributes}} is missing: neither task.prompt.instruction nor task.prompt.question has it",
            map.where("instruction"));
+}
+
+/// A field that looks like {question}.
+std::string misspelled_question(const std::string& words) {
+  const std::vector<std::string> known{"question"};
+  for (const std::string& field : PromptTemplate(words).fields())
+    if (!nearest_spelling(field, known).empty())
+      return fmt::format(", but {{{}}} is there: did you mean {{question}}", field);
+  return "";
 }
 
 }  // namespace
@@ -160,8 +173,8 @@ void check_prompt(const Job& job) {
   const bool columns = !job.input.questions.empty() || !job.input.question.empty();
   if (prompt.question && columns && job.task.kind == TaskKind::ask &&
       !PromptTemplate(*prompt.question).has("question"))
-    refuse("{}: {{question}} is missing; put it in, or leave out the column of the questions",
-           job.input.places.at("task.prompt.question"));
+    refuse("{}: {{question}} is missing{}; put it in, or leave out the column of the questions",
+           job.input.places.at("task.prompt.question"), misspelled_question(*prompt.question));
   if (prompt.question && !prompt.example && !job.task.examples.path.empty() && job.task.kind == TaskKind::ask)
     for (const std::string& field : PromptTemplate(*prompt.question).fields())
       if (field != "question" && field != "options")

@@ -67,11 +67,12 @@ Job job_of(const Manifest& manifest, const std::string& run, bool or_asks) {
             std::pair("questions", &job.input.questions), std::pair("question", &job.input.question),
             std::pair("options", &job.input.options)})
         *column = text(key);
-      if (!job.input.documents.empty())
+      const bool passages = manifest.fingerprint.contains("passages");
+      if (passages || !job.input.documents.empty())
         refuse(
-            "{}: the questions of this run are about lists of documents (input.documents); a page shows one "
-            "context for each question",
-            run);
+            "{}: the questions of this run are about lists of documents (input.{}); a page shows one context "
+            "for each question",
+            run, passages ? "corpus" : "documents");
       return job;
     }
     if (kind != word_of(TaskKind::extract))

@@ -31,8 +31,9 @@ namespace sheaf {
 static_assert(std::endian::native == std::endian::little, "indexes are read as they lie in memory");
 
 constexpr std::string_view kIndexMagic = "sheafpi1";
-constexpr uint32_t kBlock = 128;                       ///< postings
-constexpr uint32_t kMostPassages = uint32_t{1} << 31;  ///< in an index
+constexpr std::string_view kAnyIndexMagic = "sheafpi";  ///< of all versions
+constexpr uint32_t kBlock = 128;                        ///< postings
+constexpr uint32_t kMostPassages = uint32_t{1} << 31;   ///< in an index
 
 struct IndexSection {
   uint64_t at = 0, bytes = 0;

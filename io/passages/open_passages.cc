@@ -73,9 +73,20 @@ Descriptor hold_part(const std::string& path) {
   }
 }
 
+/// Refuses a file that is no index: making one would write over it.
+void check_ours(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  if (!file->text().empty() && !file->text().starts_with(kAnyIndexMagic))
+    refuse(
+        "{}: this is not an index of passages, and sheaf does not write over it; set input.corpus_index to "
+        "another file, or remove this one",
+        path);
+}
+
 /// The index at a path where it is of these files; otherwise nothing, and why not unless there is none.
 std::shared_ptr<const PassageIndex> open_sound(const std::string& path, const json& files, std::string& why) {
   if (!file_size(path)) return nullptr;
+  check_ours(path);
   try {
     auto index = std::make_shared<const PassageIndex>(path);
     if (index->about().is_object() && index->about().value("files", json()) == files) return index;

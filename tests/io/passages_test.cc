@@ -187,8 +187,8 @@ TEST(Passages, TheIndexIsMadeAgainWhereItDoesNotFit) {
   EXPECT_EQ(changed.index->passages(), 2u);
   EXPECT_NE(changed.notices.at(0).find("because the passages have changed"), std::string::npos);
   const std::string whole = read_text(path);
-  for (const std::string& damaged : {std::string(), whole.substr(0, 100), whole.substr(0, whole.size() - 8),
-                                     std::string("no index"), whole + "x"}) {
+  for (const std::string& damaged :
+       {std::string(), whole.substr(0, 100), whole.substr(0, whole.size() - 8), whole + "x"}) {
     folder.write("c.jsonl.bm25", damaged);
     const Opened again = open(corpus);
     EXPECT_NE(again.notices.at(0).find("the old one is of no use"), std::string::npos);
@@ -196,6 +196,21 @@ TEST(Passages, TheIndexIsMadeAgainWhereItDoesNotFit) {
     EXPECT_EQ(again.index->search("town", 3).size(), 1u);
   }
   EXPECT_FALSE(std::filesystem::exists(path + ".part"));
+}
+
+TEST(Passages, NoOtherFileIsWrittenOver) {
+  TempFolder folder(quick_place());
+  const std::string corpus = folder.write("c.jsonl", lines_of({"mill in Arn", "town hall"}));
+  const std::string mine = folder.write("mine.jsonl", "{\"text\": \"My notes.\"}\n");
+  const std::string before = read_text(mine);
+  std::vector<std::string> notices;
+  for (const std::string& index : {mine, corpus})
+    expect_refusal(
+        [&] {
+          open_passages({corpus, index, ""}, notices);
+        },
+        {index, "does not write over it", "input.corpus_index"});
+  EXPECT_EQ(read_text(mine), before);
 }
 
 TEST(Passages, EveryDamagedByteIsFoundOrOfNoMatter) {

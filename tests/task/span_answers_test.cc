@@ -7,6 +7,7 @@
 #include "core/task/find_text.h"
 #include "core/task/text_answers.h"
 #include "core/task/value.h"
+#include "core/text/printable.h"
 #include "core/text/unicode.h"
 #include "core/text/utf8.h"
 #include "tests/made_up_tokenizer.h"
@@ -162,6 +163,9 @@ bool begins_value(uint32_t before, uint32_t first, uint32_t after) {
   const auto is = [](uint32_t point, int flags) {
     return point != 0 && (char_classes()[point] & flags) != 0;
   };
+  const bool joins =
+      (first >= 0x200B && first <= 0x200D) || first == 0x2060 || (first >= 0xFE00 && first <= 0xFE0F);
+  if (joins || is_hidden(first)) return false;
   if (!is(first, CharClass::is_punct)) return first != '|';
   return after != 0 && !is_space_character(after) &&
          !is(before, CharClass::is_letter | CharClass::is_number | CharClass::is_mark) &&
