@@ -12,7 +12,7 @@ struct Tile {
 
 #if defined(__CUDA_ARCH__)
 /// begins[e] = the tiles of kTileRows rows, one above the other, of the experts before e; begins[experts] =
-/// those of all. By the whole block, of whose threads each counts those of two experts.
+/// the tiles of all experts. The whole block takes part; each of its threads counts two experts.
 template <int kTileRows>
 __device__ void count_tiles(const int32_t* offsets, int experts, int* begins) {
   __shared__ int sums[32];

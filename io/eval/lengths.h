@@ -19,7 +19,7 @@ class BenchBackend;
 struct EvalLengths {
   int32_t instruction_tokens = 1;
   int32_t documents = 1;
-  int32_t documents_per_record = 1;  ///< that questions are about together: read one by one, or as one text
+  int32_t documents_per_record = 1;  ///< of a question: read one by one, or as one text
   int32_t document_tokens = 1;
   int32_t questions = 1;  ///< of each document, or record
   int32_t question_tokens = 1;

@@ -36,8 +36,7 @@ RunTypes types_of_run(const std::string& run, const std::function<void(const std
 void check_attribute(const char* option, const std::string& name, const Schema& schema,
                      const std::string& category = "");
 
-/// A finished run of an extract job, or of an ask job where that is asked for, with the corpus and the schema
-/// that it was run on.
+/// A finished run of an extract job, or of an ask job where that is asked for, with its corpus and schema.
 class FinishedRun {
  public:
   /// Refuses a run that is not finished or not of such a job, and a corpus or schema that is not the

@@ -65,7 +65,7 @@ struct TermEntry {
   uint64_t at;       ///< of the postings, from the beginning of the file
   uint64_t bytes;    ///< of the postings
   uint32_t word_bytes;
-  uint32_t passages;  ///< that have the word
+  uint32_t passages;  ///< number of passages with the word
   uint32_t sum;       ///< low half of the XXH3 of the postings
   float most;         ///< at least the word_weight() of the word in any passage
 };
