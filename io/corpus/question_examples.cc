@@ -66,8 +66,8 @@ class QuestionExampleReader {
                                     waiting_.size() > 1 ? ", …" : ""));
     if (unusable_ > 0)
       notices.push_back(fmt::format(
-          "{}: {} left out, because its answer is none of the options or is not in the context: {}", path,
-          counted(unusable_, "example"), first_unusable_));
+          "{}: sheaf leaves out {}: an answer must be one of the options or stand in the context; correct {}",
+          path, counted(unusable_, "example"), first_unusable_));
   }
 
  private:
