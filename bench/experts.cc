@@ -114,7 +114,7 @@ struct Layer {
   const ExpertRoom& room;
   int64_t hidden = shape.hidden, ffn = shape.ffn;
   int32_t gathered = rows * shape.per_token;
-  Routes routes = room.routes();
+  Routes routes = room.routes(0);
 
   template <class In>
   Grouped<In> from(const In& in, const int32_t* sources) const {
@@ -230,9 +230,9 @@ ExpertRoom make_room(const Shape& shape, int32_t rows, bool fp8) {
   std::mt19937 random(1);
   for (float& logit : logits) logit = std::normal_distribution<float>()(random);
   check(cudaMemcpy(room.logits.data(), logits.data(), logits.size() * 4, cudaMemcpyHostToDevice), "logits");
-  route(config.experts, {room.logits.data(), router_rows(config.experts), nullptr}, rows, room.routes(),
+  route(config.experts, {room.logits.data(), router_rows(config.experts), nullptr}, rows, room.routes(0),
         nullptr);
-  gather_choices(config.experts, rows, room.routes(), nullptr);
+  gather_choices(config.experts, rows, room.routes(0), nullptr);
   check(cudaDeviceSynchronize(), "routes");
   return room;
 }
@@ -245,7 +245,7 @@ void time_shape(const Shape& shape, int32_t rows, bool with_fp8) {
   double choosing = 0, gathering = 0, adding = 0;
   {
     const ExpertRoom room = make_room(shape, rows, false);
-    const Routes routes = room.routes();
+    const Routes routes = room.routes(0);
     choosing = seconds([&] {
       route(experts, {room.logits.data(), router_rows(experts), nullptr}, rows, routes, nullptr);
     });

@@ -111,6 +111,7 @@ class CudaBackend final : public Backend {
   int64_t kv_bytes_per_token() const override { return footprint().kv_bytes_per_token; }
   int32_t preferred_tokens() const override { return footprint().preferred_tokens; }
   TimedStages stage_seconds() const override { return times_.by_stage(); }
+  Routing routing() const override { return routing_; }
 
   void allocate_kv(int32_t pages, int32_t page_size) override {
     if (page_size < 2 || 64 % page_size != 0)
@@ -185,7 +186,10 @@ class CudaBackend final : public Backend {
     oldest_ = (oldest_ + 1) % steps_.size();
     --in_flight_;
     check(cudaEventSynchronize(step.done.get()), "a step");
-    if (step.rows() > 0) step.clock.add_to(times_);
+    if (step.rows() > 0) {
+      step.clock.add_to(times_);
+      count_routes(step);
+    }
     step.hand_back();
   }
 
@@ -228,8 +232,30 @@ class CudaBackend final : public Backend {
     step.clock.mark(Stage::other);
     run_or_replay_layers(step, timed);
     pick_tokens(model_, step, logits);
+    fetch_routes(step);
     step.clock.mark(Stage::pick);
     step.clock.end();
+  }
+
+  void fetch_routes(Step& step) {
+    const DeviceMemory<int32_t>& offsets = model_.room.experts.offsets;
+    if (offsets.size() == 0) return;
+    step.routed.grow(offsets.size());
+    check(cudaMemcpyAsync(step.routed.data(), offsets.data(),
+                          static_cast<size_t>(offsets.size()) * sizeof(int32_t), cudaMemcpyDeviceToHost,
+                          model_.stream.get()),
+          "fetching what experts were chosen");
+  }
+  void count_routes(const Step& step) {
+    std::vector<int64_t> tokens_of(static_cast<size_t>(config().experts.count));
+    const int64_t stride = std::ssize(tokens_of) + 1;
+    for (int32_t index = 0; index < layers_to_run_; ++index) {
+      if (!config().layers[static_cast<size_t>(index)].experts) continue;
+      const int32_t* const offsets = step.routed.data() + index * stride;
+      for (size_t expert = 0; expert < tokens_of.size(); ++expert)
+        tokens_of[expert] = offsets[expert + 1] - offsets[expert];
+      routing_.add(tokens_of);
+    }
   }
 
   /// Plans the step and sends its arrays. After this it needs no more memory.
@@ -335,6 +361,7 @@ class CudaBackend final : public Backend {
     layers_to_run_ = config().layer_count();
     launched_ = 0;
     times_ = {};
+    routing_ = {};
   }
 
   CudaOptions options_;
@@ -355,6 +382,7 @@ class CudaBackend final : public Backend {
 
   int64_t launched_ = 0;
   StageTimes times_;
+  Routing routing_;
 };
 
 }  // namespace

@@ -25,16 +25,18 @@ inline GroupedBy grouped_by(const ModelConfig& config, bool fp8) {
 /// Device memory for the rows of a step on their way through the experts of a layer; nothing in a model
 /// without experts. There are per_token gathered rows for each row.
 struct ExpertRoom {
-  DeviceMemory<float> logits;       ///< [rows, router_rows]
-  DeviceMemory<int32_t> chosen;     ///< experts, places and sources of Routes, each [gathered rows]
-  DeviceMemory<float> weights;      ///< [gathered rows]
-  DeviceMemory<int32_t> offsets;    ///< [experts + 1]
-  DeviceMemory<bf16> gated;         ///< [gathered rows, ffn of an expert]; or:
-  Fp8Memory gated8;                 ///< [gathered rows, ffn of an expert], in FP8
-  DeviceMemory<bf16> given;         ///< [gathered rows, hidden]; first copied inputs, then what experts give
+  DeviceMemory<float> logits;    ///< [rows, router_rows]
+  DeviceMemory<int32_t> chosen;  ///< experts, places and sources of Routes, each [gathered rows]
+  DeviceMemory<float> weights;   ///< [gathered rows]
+  DeviceMemory<int32_t>
+      offsets;               ///< [layers, experts + 1]: of each layer until the next step, for its report
+  DeviceMemory<bf16> gated;  ///< [gathered rows, ffn of an expert]; or:
+  Fp8Memory gated8;          ///< [gathered rows, ffn of an expert], in FP8
+  DeviceMemory<bf16> given;  ///< [gathered rows, hidden]; first copied inputs, then what experts give
   DeviceMemory<float> in_scales;    ///< [gathered rows], of copied inputs in FP8
   DeviceMemory<bf16> gate_up;       ///< [gathered rows, 2 ffn of an expert], where CUTLASS computes it
   DeviceMemory<std::byte> cutlass;  ///< cutlass_grouped_bytes
+  int64_t layers = 0;
   GroupedBy by = GroupedBy::any_gpu;
 
   void grow(int64_t rows, const ModelConfig& config, bool fp8) {
@@ -44,7 +46,8 @@ struct ExpertRoom {
     logits.grow(rows * router_rows(experts));
     chosen.grow(3 * gathered);
     weights.grow(gathered);
-    offsets.grow(experts.count + 1);
+    offsets.grow(config.layer_count() * (experts.count + 1));
+    layers = config.layer_count();
     fp8 ? gated8.grow(gathered, experts.ffn) : gated.grow(gathered * experts.ffn);
     given.grow(gathered * config.hidden);
     if (fp8) in_scales.grow(gathered);
@@ -55,10 +58,12 @@ struct ExpertRoom {
   }
   /// Inputs in FP8, in the order of their experts.
   Fp8Rows copied8() const { return {reinterpret_cast<e4m3*>(given.data()), in_scales.data(), nullptr}; }
-  Routes routes() const {
+  /// Of the layer `index`.
+  int32_t* offsets_of(int32_t index) const { return offsets.data() + index * (offsets.size() / layers); }
+  Routes routes(int32_t index) const {
     const int64_t gathered = weights.size();
     return {chosen.data(), weights.data(), chosen.data() + gathered, chosen.data() + 2 * gathered,
-            offsets.data()};
+            offsets_of(index)};
   }
 };
 

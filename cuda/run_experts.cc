@@ -21,42 +21,42 @@ void for_experts(const LoadedModel& model, const DeviceMatrix& matrix, const Mul
 
 /// Rows as products of a range of experts read them.
 template <class In>
-Grouped<In> grouped(const LoadedModel& model, const In& in, const int32_t* sources,
-                    const ExpertRange& range) {
-  return {in, sources, model.room.experts.offsets.data() + range.first, range.count};
+Grouped<In> grouped(const Routes& routes, const In& in, const int32_t* sources, const ExpertRange& range) {
+  return {in, sources, routes.offsets + range.first, range.count};
 }
 
 /// The products of a layer's experts in bf16.
 struct Bf16Experts {
   const LoadedModel& model;
   const DeviceExperts& weights;
+  Routes routes;
   const ModelConfig& config = model.config;
   const ExpertRoom& room = model.room.experts;
   cudaStream_t stream = model.stream.get();
 
   const bf16* weight(const DeviceMatrix& matrix, const ExpertRange& range) const {
-    return model.bf16_weight(matrix, range, room.offsets.data());
+    return model.bf16_weight(matrix, range, routes.offsets);
   }
 
   /// activation(gate) × up of the gathered rows, to the room's `gated`.
   void multiply_gate_up(int32_t gathered) const {
     const int64_t ffn = config.experts.ffn, hidden = config.hidden;
     const bf16* const normed = model.room.normed.data();
-    const int32_t* const sources = room.routes().sources;
+    const int32_t* const sources = routes.sources;
     if (!by_cutlass(model) && !by_hopper(model))
       return for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
-        multiply_grouped_gated(config.activation, grouped(model, normed, sources, range),
+        multiply_grouped_gated(config.activation, grouped(routes, normed, sources, range),
                                weight(weights.gate_up, range), ffn, hidden, room.gated.data(), stream);
       });
     copy_rows(normed, sources, gathered, config.hidden, room.given.data(), stream);
     const bf16* const copied = room.given.data();
     if (by_hopper(model))
       return for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
-        multiply_grouped_gated_hopper(config.activation, grouped(model, copied, nullptr, range), gathered,
+        multiply_grouped_gated_hopper(config.activation, grouped(routes, copied, nullptr, range), gathered,
                                       weight(weights.gate_up, range), ffn, hidden, room.gated.data(), stream);
       });
     for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
-      multiply_grouped_cutlass(grouped(model, copied, nullptr, range), weight(weights.gate_up, range),
+      multiply_grouped_cutlass(grouped(routes, copied, nullptr, range), weight(weights.gate_up, range),
                                2 * ffn, hidden, room.cutlass.data(), room.gate_up.data(), stream);
     });
     apply_gates(config.activation, room.gate_up.data(), gathered, config.experts.ffn, room.gated.data(),
@@ -67,7 +67,7 @@ struct Bf16Experts {
   void multiply_down(int32_t gathered) const {
     const bf16* const gated = room.gated.data();
     for_experts(model, weights.down, [&](const ExpertRange& range) {
-      const GroupedRows rows = grouped(model, gated, nullptr, range);
+      const GroupedRows rows = grouped(routes, gated, nullptr, range);
       const bf16* const down = weight(weights.down, range);
       const int64_t n = config.hidden, k = config.experts.ffn;
       if (by_hopper(model))
@@ -95,21 +95,22 @@ struct Bf16Experts {
 struct Fp8Experts {
   const LoadedModel& model;
   const DeviceExperts& weights;
+  Routes routes;
   const ModelConfig& config = model.config;
   const ExpertRoom& room = model.room.experts;
   cudaStream_t stream = model.stream.get();
 
   Fp8Weight weight(const DeviceMatrix& matrix, const ExpertRange& range) const {
-    return model.fp8_weight(matrix, range, room.offsets.data());
+    return model.fp8_weight(matrix, range, routes.offsets);
   }
 
   void multiply_gate_up(int32_t gathered) const {
     const int64_t ffn = config.experts.ffn, hidden = config.hidden;
     const Fp8Rows normed = model.room.normed8.rows(), gated = room.gated8.rows();
-    const int32_t* const sources = room.routes().sources;
+    const int32_t* const sources = routes.sources;
     if (!by_cutlass(model) && !by_hopper(model)) {
       for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
-        multiply_grouped_gated(config.activation, grouped(model, normed, sources, range),
+        multiply_grouped_gated(config.activation, grouped(routes, normed, sources, range),
                                weight(weights.gate_up, range), ffn, hidden, gated, stream);
       });
       return align_rows(gated, gathered, config.experts.ffn, stream);
@@ -118,13 +119,13 @@ struct Fp8Experts {
     copy_rows(normed, sources, gathered, config.hidden, copied, stream);
     if (by_hopper(model)) {
       for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
-        multiply_grouped_gated_hopper(config.activation, grouped(model, copied, nullptr, range), gathered,
+        multiply_grouped_gated_hopper(config.activation, grouped(routes, copied, nullptr, range), gathered,
                                       weight(weights.gate_up, range), ffn, hidden, gated, stream);
       });
       return align_rows(gated, gathered, config.experts.ffn, stream);
     }
     for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
-      multiply_grouped_cutlass(grouped(model, copied, nullptr, range), weight(weights.gate_up, range),
+      multiply_grouped_cutlass(grouped(routes, copied, nullptr, range), weight(weights.gate_up, range),
                                2 * ffn, hidden, room.cutlass.data(), room.gate_up.data(), stream);
     });
     gates_to_fp8(config.activation, room.gate_up.data(), gathered, config.experts.ffn, gated, stream);
@@ -133,7 +134,7 @@ struct Fp8Experts {
   void multiply_down(int32_t gathered) const {
     const Fp8Rows gated = room.gated8.rows();
     for_experts(model, weights.down, [&](const ExpertRange& range) {
-      const GroupedFp8Rows rows = grouped(model, gated, nullptr, range);
+      const GroupedFp8Rows rows = grouped(routes, gated, nullptr, range);
       const Fp8Weight down = weight(weights.down, range);
       const int64_t n = config.hidden, k = config.experts.ffn;
       if (by_hopper(model))
@@ -156,16 +157,15 @@ struct Fp8Experts {
 };
 
 template <class Numbers>
-void run_layer(LoadedModel& model, Step& step, const DeviceLayer& layer) {
+void run_layer(LoadedModel& model, Step& step, const DeviceLayer& layer, const Routes& routes) {
   const ModelConfig& config = model.config;
   const Experts& experts = config.experts;
   const Activations& room = model.room;
   const cudaStream_t stream = model.stream.get();
   const int32_t rows = step.rows(), hidden = config.hidden, stride = router_rows(experts);
   const bool shared = experts.shared_ffn > 0, apart = adds_apart(config);
-  const Routes routes = room.experts.routes();
   float* const logits = room.experts.logits.data();
-  const Numbers products{model, layer.experts};
+  const Numbers products{model, layer.experts, routes};
 
   model.products.multiply(layer.experts.router.data(), room.normed.data(), rows, stride, hidden, logits);
   route(experts, {logits, stride, layer.experts.router_bias.data()}, rows, routes, stream);
@@ -187,7 +187,9 @@ void run_layer(LoadedModel& model, Step& step, const DeviceLayer& layer) {
 
 void run_experts(LoadedModel& model, Step& step, int32_t index) {
   const DeviceLayer& layer = model.weights.layers[static_cast<size_t>(index)];
-  model.fp8 ? run_layer<Fp8Experts>(model, step, layer) : run_layer<Bf16Experts>(model, step, layer);
+  const Routes routes = model.room.experts.routes(index);
+  model.fp8 ? run_layer<Fp8Experts>(model, step, layer, routes)
+            : run_layer<Bf16Experts>(model, step, layer, routes);
 }
 
 }  // namespace sheaf::cuda

@@ -93,6 +93,7 @@ struct Step {
   Staging staging;
   StepArrays arrays{};
   PinnedMemory<GreedyResult> chosen;  ///< [picks]
+  PinnedMemory<int32_t> routed;       ///< ExpertRoom's offsets once the step is done
   StageClock clock;
   Event done{cudaEventDisableTiming};
 

@@ -105,6 +105,27 @@ TEST(ExpertModels, AgreeWhereAllRowsChooseTheSameExperts) {
   compare(biased, kMean, kWorst, "biased");
 }
 
+TEST(ExpertModels, CountTheTokensOfExpertsAsTheCpuDoes) {
+  NEED_GPU();
+  Model ties = make_random_model({.layers = 3, .change = use_shared}, 6);
+  for (LayerWeights& layer : ties.layers)
+    if (!layer.router.empty()) fill(ties, layer.router, [](int64_t) { return 0.0f; });
+  for (const Model& model : {ties, make_random_model({.change = use_all_shared}, 1)}) {
+    const auto cpu = make_reference_backend(model), gpu = make_cuda_backend(model, {});
+    test::SideBySide both(*cpu, *gpu);
+    test::decode(both, test::random_stacks(5, 1), {.tokens_per_step = 64, .pages = 400});
+    const Routing right = cpu->routing(), counted = gpu->routing();
+    EXPECT_GT(right.passes, 2);
+    EXPECT_EQ(counted.experts, right.experts);
+    EXPECT_EQ(counted.passes, right.passes);
+    EXPECT_EQ(counted.tokens, right.tokens);
+    EXPECT_EQ(counted.least_tokens, right.least_tokens);
+    EXPECT_EQ(counted.busiest_tokens, right.busiest_tokens);
+    EXPECT_EQ(counted.idle, right.idle);
+    EXPECT_EQ(counted.expert_tokens.json(), right.expert_tokens.json());
+  }
+}
+
 TEST(ExpertModels, AgreeWhereRowsChooseOneByOne) {
   NEED_GPU();
   // Where two experts have nearly the same score, rounding may choose the other one.
