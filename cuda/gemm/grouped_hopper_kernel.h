@@ -7,8 +7,7 @@
 // rows are rows of others, whose results are not written.
 //
 // Bytes: a stage of 128 bytes of summed columns is 8 kB of rows and 32 kB of weights a block for 4.2 MFLOP
-// (8.4 in e4m3). Not timed yet: CUTLASS's kernel with gates of their own is taken until this is faster
-// (bench_experts).
+// (8.4 in e4m3). bench_experts times it beside CUTLASS's kernel.
 //
 // A sum adds its terms in the order of k, wherever its row lies in a tile.
 #include "cuda/gemm/grouped_hopper.h"
@@ -96,6 +95,17 @@ __device__ void write_lines(float (&sum)[kCols / 2], uint8_t (*buffer)[Memory::k
   }
 }
 
+/// Clears the sums behind the last column of an expert's weight: of columns of the next expert, by scales
+/// that no one brought. They must not count for the scale of a row's block.
+__device__ inline void clear_behind(float (&sum)[kCols / 2], int width) {
+#pragma unroll
+  for (int j = 0; j < kCols / 8; ++j) {
+    if (j * 8 < width) continue;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) sum[j * 4 + i] = 0;
+  }
+}
+
 /// A warpgroup: tile after tile, the sums over all stages, then the epilogue.
 template <class Element, Epilogue epilogue>
 __device__ void compute_groups(GroupedShared<Element, epilogue>& memory, const TileList& tiles,
@@ -165,6 +175,7 @@ __device__ void compute_groups(GroupedShared<Element, epilogue>& memory, const T
     if constexpr (kScaled<Element>) scale_sums(sum, by_row, memory.weight_scales, lane);
     scales_are_read();
     if constexpr (kScaled<Out>) {
+      if (work.n - first_col < kCols) clear_behind(sum, work.n - first_col);
       const int across = (work.n + kCols - 1) / kCols;
       const BlockWork rows{nullptr, end_row, work.n, 0, {nullptr, nullptr, work.blocks}, {0, across}, 0};
       gate_and_scale<activation_of(epilogue)>(sum, rows, row, first_col / kCols, lane);
