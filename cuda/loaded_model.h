@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/backend/footprint.h"
+#include "core/base/thread_pool.h"
 #include "core/model/config.h"
 #include "cuda/attention/attention.h"
 #include "cuda/base/device_memory.h"
@@ -122,10 +124,11 @@ struct LoadedModel {
   Products products;  ///< on the stream
   KvPool pool;
   Activations room;
-  DeviceMemory<float> head_scales;  ///< [layers, heads + 2 kv_heads] of queries, keys and values in e4m3
-  DeviceMemory<bf16> expanded;      ///< the packed matrix that a product reads
-  DeviceMemory<e4m3> expanded8;     ///< one expanded matrix in FP8
-  std::vector<float> host_logits;   ///< [picks at once, vocab], for tokens that are drawn on the host
+  DeviceMemory<float> head_scales;      ///< [layers, heads + 2 kv_heads] of queries, keys and values in e4m3
+  DeviceMemory<bf16> expanded;          ///< the packed matrix that a product reads
+  DeviceMemory<e4m3> expanded8;         ///< one expanded matrix in FP8
+  PinnedMemory<float> host_logits;      ///< [picks at once, vocab], for tokens that are drawn on the host
+  std::unique_ptr<ThreadPool> pickers;  ///< draw them; none before the first
 
   bool packed() const { return expanded.size() + expanded8.size() > 0; }
   int32_t group() const { return config.heads / config.kv_heads; }

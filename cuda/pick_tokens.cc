@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <memory>
+#include <thread>
+#include <vector>
 
 #include "core/engine/step_batch.h"
 #include "cuda/loaded_model.h"
@@ -26,22 +29,34 @@ void compute_logits(LoadedModel& model, const Step& step, PickRange range) {
                config.logit_cap, model.stream.get());
 }
 
+/// A draw goes over the whole vocabulary. Beyond 16 threads, the copy of the logits takes longer than the
+/// draws.
+int threads_that_pick() {
+  return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
+}
+
 /// Waits for the logits, hands them out and draws from them.
 void pick_on_host(LoadedModel& model, const Step& step, PickRange range, std::span<float> logits) {
   const cudaStream_t stream = model.stream.get();
   const auto vocab = static_cast<size_t>(model.config.vocab), first = static_cast<size_t>(range.first);
-  std::vector<float>& host = model.host_logits;
-  host.resize(static_cast<size_t>(range.count()) * vocab);
-  check(cudaMemcpyAsync(host.data(), model.room.logits.data(), host.size() * sizeof(float),
+  const size_t count = static_cast<size_t>(range.count()) * vocab;
+  model.host_logits.grow(static_cast<int64_t>(count));
+  const float* const host = model.host_logits.data();
+  check(cudaMemcpyAsync(model.host_logits.data(), model.room.logits.data(), count * sizeof(float),
                         cudaMemcpyDeviceToHost, stream),
         "logits");
   check(cudaStreamSynchronize(stream), "logits");
-  if (!logits.empty()) std::copy(host.begin(), host.end(), logits.begin() + range.first * model.config.vocab);
+  if (!logits.empty()) std::copy_n(host, count, logits.begin() + range.first * model.config.vocab);
   const auto picks = std::span(step.batch->picks).subspan(first, static_cast<size_t>(range.count()));
+  std::vector<size_t> drawn;
   for (size_t i = 0; i < picks.size(); i += 1 + static_cast<size_t>(picks[i].chains))
-    if (on_host(picks[i]))
-      step.picked[first + i] =
-          pick_next(picks.subspan(i), step.batch->allowed, host.data() + i * vocab, vocab, vocab);
+    if (on_host(picks[i])) drawn.push_back(i);
+  if (drawn.empty()) return;
+  if (!model.pickers) model.pickers = std::make_unique<ThreadPool>(threads_that_pick());
+  model.pickers->run(std::ssize(drawn), [&](int64_t task, int) {
+    const size_t i = drawn[static_cast<size_t>(task)];
+    step.picked[first + i] = pick_next(picks.subspan(i), step.batch->allowed, host + i * vocab, vocab, vocab);
+  });
 }
 
 /// The picks of a range that have chains.
