@@ -10,6 +10,7 @@ constexpr const Family* kFamilies[] = {
     &kOlmo2Family,   &kGraniteFamily,    &kSmolLm3Family,  &kGemma2Family,   &kGemma3Family,
     &kOlmo3Family,   &kGlm4Family,       &kQwen2MoeFamily, &kQwen3MoeFamily, &kOlmoeFamily,
     &kMixtralFamily, &kGraniteMoeFamily, &kGlm4MoeFamily,  &kYiFamily,
+    &kGptOssFamily,
 };
 
 }  // namespace
