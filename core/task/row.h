@@ -46,6 +46,7 @@ struct RowAnswer {
   std::optional<Finish> finish = {};       ///< chat only
   std::optional<double> logprob = {};      ///< where the job asks for it
   std::optional<std::string> raw = {};     ///< where the job asks for it: what the model wrote
+  std::optional<std::string> reasoning = {};  ///< where the job asks for it: what it thought before
   std::optional<double> confidence = {};   ///< where the job asks for it: in [0, 1]
   std::optional<double> null_margin =
       {};  ///< beside it, where null is an answer: the null_bias that makes it null

@@ -233,6 +233,7 @@ constexpr std::string_view kAlmost = "except for white space around texts or tho
 std::string by_jinja(std::string_view jinja) {
   const auto has = [jinja](std::string_view text) { return jinja.find(text) != std::string_view::npos; };
   if (has("<|im_sep|>")) return "phi4";
+  if (has("<|channel|>") && has("<|message|>")) return "harmony";
   if (has("<|im_start|>")) {
     if (has("named SmolLM")) return "smollm2";
     if (has("enable_thinking") || has("<think>")) return "qwen3";
@@ -256,6 +257,7 @@ std::string by_tokens(const Tokenizer& tokenizer) {
     return id && tokenizer.is_special(*id);
   };
   if (special("<|im_sep|>")) return "phi4";
+  if (special("<|channel|>") && special("<|message|>")) return "harmony";
   if (special("<|im_start|>")) return has("<think>") ? "qwen3" : "chatml";
   if (special("<|start_header_id|>")) return "llama3";
   if (special("[INST]")) return "mistral";
@@ -307,6 +309,7 @@ ChatChoice choose_chat_template(std::string_view jinja, const Tokenizer& tokeniz
   const std::string look = by_jinja(jinja);
   const ChatTemplate& guess = chat_template(look.empty() ? by_tokens(tokenizer) : look);
   if (jinja.empty()) return {guess, "the model has no template of its own; chosen by its tokens"};
+  if (look == "harmony") return {guess, "by its look; the model's own writes today's date into every prompt"};
   try {
     const std::vector<ChatProbe> probes = render_probes(JinjaTemplate(jinja), tokenizer);
     const FittingChat known = best_known(guess.name, probes);

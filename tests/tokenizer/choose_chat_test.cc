@@ -204,8 +204,21 @@ TEST(ChooseChat, FollowsTheSpecialTokensWithoutATemplate) {
                                     {"[INST]{{x}}[/INST]", "mistral"},
                                     {"[INST] {{x}} [/INST]", "mistral-v1"},
                                     {"<|user|>\n<|end|><|assistant|>", "phi"},
+                                    {"<|start|>user<|message|><|channel|>", "harmony"},
                                     {"<|im_start|>user<|im_sep|>", "phi4"}})
     EXPECT_EQ(choose(std::string(words) + "{{ messages | tojson }}").chat.name, name);
+}
+
+TEST(ChooseChat, HarmonyIsChosenByItsMarkup) {
+  const ChatChoice choice =
+      choose("{{ '<|start|>system<|message|>' + strftime_now('%Y') + '<|end|><|start|>assistant<|channel|>' }}");
+  EXPECT_EQ(choice.chat.name, "harmony");
+  EXPECT_EQ(choice.warning, "");
+  auto file = tiny_json({});
+  TokenId id = 300;
+  for (const char* name : {"<|start|>", "<|message|>", "<|channel|>"})
+    file["added_tokens"].push_back({{"id", id++}, {"content", name}, {"special", true}});
+  EXPECT_EQ(choose_chat_template("", *read_tokenizer_json(file.dump(), "", "tiny")).chat.name, "harmony");
 }
 
 TEST(ChooseChat, TheBeginningOfTextIsTheTokenizers) {
