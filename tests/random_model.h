@@ -53,7 +53,7 @@ inline void use_gpt_oss(ModelConfig& config) {
   config.sinks = true;
   config.activation = Activation::clamped;
   config.experts = {
-      .count = 6, .per_token = 2, .ffn = 20, .normalized = true, .logit_bias = true, .biases = true};
+      .count = 6, .per_token = 2, .ffn = 20, .logit_bias = true, .biases = true, .normalized = true};
   for (size_t i = 0; i < config.layers.size(); ++i) {
     config.layers[i].window = i % 2 == 0 ? 5 : 0;
     config.layers[i].experts = true;

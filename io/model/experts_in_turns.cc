@@ -8,15 +8,15 @@
 namespace sheaf {
 namespace {
 
-constexpr int64_t kBlock = 32;        // values with one scale
-constexpr int64_t kCodes = kBlock / 2;  // bytes of their codes
+constexpr int64_t kInBlock = 32;        // values with one scale
+constexpr int64_t kCodes = kInBlock / 2;  // bytes of their codes
 
 /// What a matrix takes of a tensor: its outputs begin with `first`, and every `step`-th is its own.
 struct Turn {
   const char* name;
   int64_t first, step;
 };
-constexpr Turn kGate{"gate", 0, 2}, kUp{"up", 1, 2}, kDown{"down", 0, 1};
+constexpr Turn kGateTurn{"gate", 0, 2}, kUpTurn{"up", 1, 2}, kDownTurn{"down", 0, 1};
 
 /// Values of a plain tensor that lie `row_step` and `col_step` values apart, the first at `begin`.
 struct Strides {
@@ -64,11 +64,11 @@ class Stack {
       plain_ = tensors.take(name_, {experts, inputs, outputs});
       return;
     }
-    if (inputs % kBlock != 0)
+    if (inputs % kInBlock != 0)
       refuse("{}: tensor {}_blocks: MXFP4 needs inputs in blocks of {}, but there are {}", tensors.source(),
-             name_, kBlock, inputs);
-    blocks_ = raw("_blocks", {experts, outputs, inputs / kBlock, kCodes});
-    scales_ = raw("_scales", {experts, outputs, inputs / kBlock});
+             name_, kInBlock, inputs);
+    blocks_ = raw("_blocks", {experts, outputs, inputs / kInBlock, kCodes});
+    scales_ = raw("_scales", {experts, outputs, inputs / kInBlock});
   }
 
   Matrix weight(int64_t expert, const Turn& turn) const {
@@ -77,7 +77,7 @@ class Stack {
     if (!plain_.empty())
       return strided(plain_, {expert * inputs_ * outputs_ + turn.first, turn.step, outputs_}, rows, inputs_,
                      std::move(name));
-    const int64_t blocks = inputs_ / kBlock, begin = expert * outputs_ + turn.first;
+    const int64_t blocks = inputs_ / kInBlock, begin = expert * outputs_ + turn.first;
     Matrix result;
     result.name = std::move(name);
     result.file = blocks_.file;
@@ -129,8 +129,8 @@ std::vector<ExpertWeights> take_experts_in_turns(TensorMap& tensors, const std::
   const Stack down(tensors, module + "down_proj", sizes.count, sizes.ffn, sizes.hidden);
   std::vector<ExpertWeights> experts;
   for (int64_t i = 0; i < sizes.count; ++i)
-    experts.push_back({gate_up.weight(i, kGate), gate_up.weight(i, kUp), down.weight(i, kDown),
-                       gate_up.bias(i, kGate), gate_up.bias(i, kUp), down.bias(i, kDown)});
+    experts.push_back({gate_up.weight(i, kGateTurn), gate_up.weight(i, kUpTurn), down.weight(i, kDownTurn),
+                       gate_up.bias(i, kGateTurn), gate_up.bias(i, kUpTurn), down.bias(i, kDownTurn)});
   return experts;
 }
 

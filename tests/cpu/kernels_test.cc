@@ -250,7 +250,7 @@ TEST(Kernels, ClampedActivationIsAccurate) {
       EXPECT_NEAR(static_cast<double>(out[i]), expected, 1e-5 + 1e-6 * std::abs(expected))
           << kernels->name << ": " << gates[i] << ", " << ups[i];
     }
-    for (const size_t at : {size_t{3}, kPanel + 4}) {
+    for (const size_t at : std::initializer_list<size_t>{3, kPanel + 4}) {
       std::vector<float> bad = both;
       bad[at] = NAN;
       kernels->gated_clamped(bad.data(), 2 * kPanel, 1, out.data(), kPanel);
