@@ -28,7 +28,7 @@ struct BlockRun {
   int64_t layer, head;
   int64_t group;  ///< query heads that share the key/value head
   int64_t head_dim;
-  const float* sinks;  ///< [group], a logit of no key for each query head; null: none
+  const float* sinks;    ///< [group], a logit of no key for each query head; null: none
   int64_t score_stride;  ///< scores of a row of one query head, with room to fill up panels
 
   int64_t heads() const { return block.rows * group; }
@@ -67,8 +67,8 @@ class Attention {
   virtual KvPool& pool() = 0;
 
   /// Attention of one layer over spans. The queries are rotated and scaled; zeros come out where a row sees
-  /// no key. queries: [rows, query_stride], the heads first; `sinks`: [heads], logits of no key, or empty; out:
-  /// [rows, heads × head_dim].
+  /// no key. queries: [rows, query_stride], the heads first; `sinks`: [heads], logits of no key, or empty;
+  /// out: [rows, heads × head_dim].
   void run(const AttentionPlan& plan, int64_t layer, const float* queries, int64_t query_stride,
            std::span<const float> sinks, float* out) {
     const auto blocks = static_cast<int64_t>(plan.blocks.size());

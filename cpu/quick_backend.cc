@@ -26,7 +26,7 @@ struct Layer {
   std::vector<float> gate_up_bias;  ///< [outputs of gate_up], in turns as they are
   std::vector<float> o_bias, down_bias;
   std::vector<float> sinks;  ///< [heads]
-  Linear qkv;  ///< queries, keys, values
+  Linear qkv;                ///< queries, keys, values
   Linear o;
   Linear gate_up;  ///< gate, up; empty where all MLPs are experts
   Linear down;

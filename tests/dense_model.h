@@ -232,8 +232,8 @@ class DenseModel {
     return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
   }
 
-  Row attend(const Row& query, const std::vector<Row>& keys, const std::vector<Row>& values,
-             const Row& sinks, const uint8_t* sees) const {
+  Row attend(const Row& query, const std::vector<Row>& keys, const std::vector<Row>& values, const Row& sinks,
+             const uint8_t* sees) const {
     const auto head_dim = static_cast<size_t>(config_.head_dim);
     const auto group = static_cast<size_t>(config_.heads / config_.kv_heads);
     Row mixed(query.size());

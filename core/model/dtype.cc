@@ -1,6 +1,6 @@
-// The block layouts are ggml's, but for those of core/model/scaled_blocks.h. Scales are fp16 and quants have at most 6 bits, so every product
-// here is exact in fp32 and the result does not depend on whether the compiler fuses it with the addition
-// that follows.
+// The block layouts are ggml's, but for those of core/model/scaled_blocks.h. Scales are fp16 and quants have
+// at most 6 bits, so every product here is exact in fp32 and the result does not depend on whether the
+// compiler fuses it with the addition that follows.
 #include "core/model/dtype.h"
 
 #include <algorithm>

@@ -8,8 +8,9 @@
 
 namespace sheaf {
 
-/// How the values of a matrix are stored. Those from e4m3_32 to nf4 are blocks that sheaf itself puts together
-/// out of checkpoints whose scales lie apart (core/model/scaled_blocks.h). A GPU keeps no type after nf4 packed.
+/// How the values of a matrix are stored. Those from e4m3_32 to nf4 are blocks that sheaf itself puts
+/// together out of checkpoints whose scales lie apart (core/model/scaled_blocks.h). A GPU keeps no type after
+/// nf4 packed.
 enum class DType : uint8_t {
   f32,
   f16,

@@ -115,10 +115,22 @@ struct LayerWeights {
   }
   /// Everything else; some are empty.
   std::vector<const Matrix*> vectors() const {
-    std::vector<const Matrix*> list{&pre_attention_norm, &post_attention_norm, &pre_mlp_norm, &post_mlp_norm,
-                                    &q_norm,             &k_norm,              &q_bias,       &k_bias,
-                                    &v_bias,             &o_bias,              &gate_bias,    &up_bias,
-                                    &down_bias,          &router_bias,         &shared_gate,  &sinks};
+    std::vector<const Matrix*> list{&pre_attention_norm,
+                                    &post_attention_norm,
+                                    &pre_mlp_norm,
+                                    &post_mlp_norm,
+                                    &q_norm,
+                                    &k_norm,
+                                    &q_bias,
+                                    &k_bias,
+                                    &v_bias,
+                                    &o_bias,
+                                    &gate_bias,
+                                    &up_bias,
+                                    &down_bias,
+                                    &router_bias,
+                                    &shared_gate,
+                                    &sinks};
     for (const ExpertWeights& expert : experts)
       list.insert(list.end(), {&expert.gate_bias, &expert.up_bias, &expert.down_bias});
     return list;

@@ -136,7 +136,8 @@ class RandomWeights {
 void make_experts(const ModelConfig& config, RandomWeights& make, LayerWeights& layer) {
   const Experts& experts = config.experts;
   layer.router = make.projection("router", experts.count, config.hidden);
-  if (experts.choice_bias || experts.logit_bias) layer.router_bias = make.vector("router_bias", experts.count, 0);
+  if (experts.choice_bias || experts.logit_bias)
+    layer.router_bias = make.vector("router_bias", experts.count, 0);
   if (experts.shared_gate) layer.shared_gate = make.projection("shared_gate", 1, config.hidden);
   for (int32_t i = 0; i < experts.count; ++i) {
     ExpertWeights expert{make.projection("gate", experts.ffn, config.hidden),

@@ -191,7 +191,8 @@ class ChatTask : public WordedTask {
     if (answers.empty()) return {record.id, no_answer()};
     if (record.object) return {record.id, objects_.read(*record.object, answers)};
     const Answer& answer = answers[0];
-    const ThoughtAnswer said = thinking_ ? split_thought(*thinking_, answer.tokens) : ThoughtAnswer{{}, answer.tokens};
+    const ThoughtAnswer said =
+        thinking_ ? split_thought(*thinking_, answer.tokens) : ThoughtAnswer{{}, answer.tokens};
     std::string text = tokenizer_.decode(said.answer);
     size_t end = text.size();
     if (record.decoding)

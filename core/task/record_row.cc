@@ -151,7 +151,7 @@ bool is_row_key(std::string_view name) {
       "samples",    "citations",       "trace",         "sources",     "id",         "category",     "values",
       "notes",      "logprobs",        "raw",           "spans",       "confidence", "null_margins", "answer",
       "answers",    "option",          "note",          "null_margin", "finish",     "logprob",      "parts",
-      "cut_tokens", "document_tokens", "answer_tokens", "seconds",         "reasoning"};
+      "cut_tokens", "document_tokens", "answer_tokens", "seconds",     "reasoning"};
   return std::ranges::find(kKeys, name) != kKeys.end();
 }
 

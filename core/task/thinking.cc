@@ -12,11 +12,11 @@ std::shared_ptr<const Thinking> make_thinking(const TaskContext& context) {
   const ChatThinking& think = context.chat.think;
   if (think.turn.empty())
     refuse(
-        "model.reasoning: {} does not work with the chat template {}, which has no switch for thoughts; use none",
+        "model.reasoning: {} does not work with the chat template {}, which has no switch for thoughts; use "
+        "none",
         word_of(context.job.model.reasoning), context.chat.name);
   const std::optional<TokenId> end = context.tokenizer.find(think.end);
-  if (!end)
-    refuse("model.reasoning: {} has no token \"{}\"; use none", tokenizer_name(context), think.end);
+  if (!end) refuse("model.reasoning: {} has no token \"{}\"; use none", tokenizer_name(context), think.end);
   auto thinking = std::make_shared<Thinking>();
   thinking->budget = context.job.model.reasoning_tokens;
   thinking->end = *end;
@@ -24,8 +24,8 @@ std::shared_ptr<const Thinking> make_thinking(const TaskContext& context) {
   thinking->cut = encode_part(context.tokenizer, {{think.cut, true}});
   if (thinking->close.empty() || thinking->close.front() != *end ||
       std::ranges::find(thinking->cut, *end) == thinking->cut.end())
-    refuse("model.reasoning: {} does not cut \"{}\" at the end of a thought; use none", tokenizer_name(context),
-           think.close);
+    refuse("model.reasoning: {} does not cut \"{}\" at the end of a thought; use none",
+           tokenizer_name(context), think.close);
   return thinking;
 }
 

@@ -50,7 +50,8 @@ ChatTemplate harmony() {
   chat.answer_close = "<|end|>";
   chat.think = {"<|end|><|start|>assistant<|channel|>analysis<|message|>", "<|end|>", chat.turn, chat.turn};
   chat.opening =
-      "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\nKnowledge cutoff: "
+      "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\nKnowledge "
+      "cutoff: "
       "2024-06\n\nReasoning: low\n\n# Valid channels: analysis, commentary, final. Channel must be included "
       "for every message.<|end|>";
   return chat;

@@ -28,9 +28,9 @@ struct ChatThinking {
 };
 
 /// A chat layout: one of a fixed, named set, or one that was read from a file or found by what the model's
-/// own template renders. A prompt is: [bos] opening + user_open + user text + turn, and the model's answer follows.
-/// Where there is a system text, system_open + system text + system_close stand before user_open (or after
-/// it, see system_in_user).
+/// own template renders. A prompt is: [bos] opening + user_open + user text + turn, and the model's answer
+/// follows. Where there is a system text, system_open + system text + system_close stand before user_open (or
+/// after it, see system_in_user).
 struct ChatTemplate {
   std::string name;            ///< chatml, qwen3, ..., which docs/tokenizers.md lists; "own": the model's own
   std::string system_open;     ///< before the system text, e.g. "<|im_start|>system\n"

@@ -31,7 +31,8 @@ struct Kernels {
   /// out = x / sqrt(mean(x²) + eps) * weight; out may be x.
   void (*rms_norm)(const float* x, const float* weight, int64_t n, float eps, float* out);
 
-  /// out[i] = activation(gate) · up, or as Activation::clamped says, for rows of a panel's gates and then its ups, `stride` floats apart.
+  /// out[i] = activation(gate) · up, or as Activation::clamped says, for rows of a panel's gates and then its
+  /// ups, `stride` floats apart.
   using Gated = void (*)(const float* both, int64_t stride, int64_t rows, float* out, int64_t out_stride);
   Gated gated_silu, gated_gelu, gated_clamped;
   Gated gated(Activation activation) const {

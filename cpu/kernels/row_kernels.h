@@ -202,16 +202,8 @@ float weigh(float* scores, const float* log_scales, const float* inverse_scales,
 }
 
 [[maybe_unused]] Kernels make_kernels(const MultiplyKernel& product) {
-  return {kInstructionSet,
-          product.panels_at_once,
-          product.multiply,
-          softmax,
-          weigh,
-          rms_norm,
-          gated_silu,
-          gated_gelu,
-          gated_clamped,
-          soft_cap};
+  return {kInstructionSet, product.panels_at_once, product.multiply, softmax, weigh, rms_norm, gated_silu,
+          gated_gelu,      gated_clamped,          soft_cap};
 }
 
 }  // namespace

@@ -46,8 +46,8 @@ void soft_cap(float cap, std::span<float> x);
 
 /// How queries and keys become scores.
 struct Scores {
-  float scale;  ///< on query · key
-  float cap;    ///< of soft_cap()
+  float scale;                                           ///< on query · key
+  float cap;                                             ///< of soft_cap()
   float sink = -std::numeric_limits<float>::infinity();  ///< a logit of no key; minus infinity: none
 };
 

@@ -21,8 +21,8 @@ void check_thinking(const YamlMap& map, const ChatThinking& think) {
                                   {"think_close", &think.close},
                                   {"think_cut", &think.cut}})
     if (text->empty())
-      refuse("{}: think_turn, think_end, think_close and think_cut work only together; add {}", map.where(key),
-             key);
+      refuse("{}: think_turn, think_end, think_close and think_cut work only together; add {}",
+             map.where(key), key);
   if (!think.close.starts_with(think.end))
     refuse("{}: think_close must begin with think_end, which the model writes", map.where("think_close"));
   if (think.cut.find(think.end) == std::string::npos)

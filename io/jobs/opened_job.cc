@@ -37,9 +37,10 @@ int32_t pool_pages(int64_t bytes, const Backend& backend) {
 }  // namespace
 
 ChatChoice choose_chat(const Job::ModelPart& model, std::string_view jinja, const Tokenizer& tokenizer) {
-  ChatChoice choice = model.chat == "auto"    ? choose_chat_template(jinja, tokenizer)
-                      : model.chat_is_file() ? ChatChoice{read_chat_file(model.chat), "model.chat names a file"}
-                                             : ChatChoice{chat_template(model.chat), "model.chat names it"};
+  ChatChoice choice = model.chat == "auto" ? choose_chat_template(jinja, tokenizer)
+                      : model.chat_is_file()
+                          ? ChatChoice{read_chat_file(model.chat), "model.chat names a file"}
+                          : ChatChoice{chat_template(model.chat), "model.chat names it"};
   if (model.reasoning != Reasoning::none)
     choice.chat = with_effort(std::move(choice.chat), word_of(model.reasoning));
   return choice;

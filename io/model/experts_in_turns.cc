@@ -8,7 +8,7 @@
 namespace sheaf {
 namespace {
 
-constexpr int64_t kInBlock = 32;        // values with one scale
+constexpr int64_t kInBlock = 32;          // values with one scale
 constexpr int64_t kCodes = kInBlock / 2;  // bytes of their codes
 
 /// What a matrix takes of a tensor: its outputs begin with `first`, and every `step`-th is its own.
@@ -109,8 +109,8 @@ class Stack {
   FileTensor raw(const char* ending, const std::vector<int64_t>& shape) const {
     FileTensor tensor = tensors_.take_raw(name_ + ending, {"U8"});
     if (tensor.shape != shape)
-      refuse("{}: tensor {}{} has shape [{}], but the model's description needs [{}]", tensors_.source(), name_,
-             ending, fmt::join(tensor.shape, ", "), fmt::join(shape, ", "));
+      refuse("{}: tensor {}{} has shape [{}], but the model's description needs [{}]", tensors_.source(),
+             name_, ending, fmt::join(tensor.shape, ", "), fmt::join(shape, ", "));
     return tensor;
   }
 

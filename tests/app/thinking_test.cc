@@ -102,10 +102,12 @@ TEST_F(Thinking, WhereItCannotThinkIsSaid) {
     EXPECT_EQ(ran.exit_code, 2) << more;
     EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
   };
-  refused("--set model.chat=chatml --set model.reasoning=low",
-          "model.reasoning: low does not work with the chat template chatml, which has no switch for thoughts");
+  refused(
+      "--set model.chat=chatml --set model.reasoning=low",
+      "model.reasoning: low does not work with the chat template chatml, which has no switch for thoughts");
   refused("--set model.chat=qwen3 --set model.reasoning=low", "has no token \"</think>\"");
-  refused("--set output.reasoning=true", "output.reasoning works only with model.reasoning low, medium and high");
+  refused("--set output.reasoning=true",
+          "output.reasoning works only with model.reasoning low, medium and high");
   refused(kThinks_ + "--set output.reasoning=true --set output.format=openai-batch",
           "output.reasoning works only with output.format jsonl, parquet and arrow");
   refused("--set model.reasoning=much", "model.reasoning");

@@ -134,8 +134,7 @@ TEST(Kernels, WholeWeightsAreAccurate) {
       }
       std::vector<int8_t> high(padded), low(padded);
       const float sum =
-          kernels->weigh(room.data(), logs.data(), inverses.data(), n, 0, high.data(), low.data(),
-                         -INFINITY);
+          kernels->weigh(room.data(), logs.data(), inverses.data(), n, 0, high.data(), low.data(), -INFINITY);
       EXPECT_NEAR(static_cast<double>(sum) * top / expected_sum, 1, 1e-5) << kernels->name;
       for (size_t i = 0; i < padded; ++i) {
         const double weight = (256.0 * high[i] + low[i]) / static_cast<double>(Kernels::kMostWeight);
@@ -151,9 +150,8 @@ TEST(Kernels, WholeWeightsOfLargeScoresAreAccurate) {
       std::vector<float> scores(kPanel, base), logs(kPanel, 0.0f), inverses(kPanel, 1.0f);
       scores[1] = base - std::abs(base);  // next to nothing
       std::vector<int8_t> high(kPanel), low(kPanel);
-      const float sum =
-          kernels->weigh(scores.data(), logs.data(), inverses.data(), 3, 0, high.data(), low.data(),
-                         -INFINITY);
+      const float sum = kernels->weigh(scores.data(), logs.data(), inverses.data(), 3, 0, high.data(),
+                                       low.data(), -INFINITY);
       EXPECT_NEAR(sum, 2, 1e-5f) << kernels->name << ", " << base;
       for (const size_t i : {size_t{0}, size_t{2}})
         EXPECT_EQ(256 * high[i] + low[i], static_cast<int>(Kernels::kMostWeight))
@@ -170,8 +168,8 @@ TEST(Kernels, ASinkIsPartOfTheSumAlone) {
       // As of values: a scale of 1/1000 must not make the sink a thousand times as heavy.
       std::vector<float> logs(kPanel, std::log(0.001f)), inverses(kPanel, 1000.0f), alone = scores;
       std::vector<int8_t> high(kPanel), low(kPanel), high_alone(kPanel), low_alone(kPanel);
-      const float sum = kernels->weigh(scores.data(), logs.data(), inverses.data(), 3, 0, high.data(),
-                                       low.data(), sink);
+      const float sum =
+          kernels->weigh(scores.data(), logs.data(), inverses.data(), 3, 0, high.data(), low.data(), sink);
       kernels->weigh(alone.data(), logs.data(), inverses.data(), 3, 0, high_alone.data(), low_alone.data(),
                      -INFINITY);
       EXPECT_EQ(high, high_alone);
@@ -191,9 +189,8 @@ TEST(Kernels, WholeWeightsPropagateNan) {
       std::vector<float> scores(kPanel, 1.0f), logs(kPanel, 0.0f), inverses(kPanel, 1.0f);
       (in_score ? scores : logs)[2] = -NAN;
       std::vector<int8_t> high(kPanel), low(kPanel);
-      EXPECT_TRUE(std::isnan(
-          kernels->weigh(scores.data(), logs.data(), inverses.data(), 5, 0, high.data(), low.data(),
-                         -INFINITY)))
+      EXPECT_TRUE(std::isnan(kernels->weigh(scores.data(), logs.data(), inverses.data(), 5, 0, high.data(),
+                                            low.data(), -INFINITY)))
           << kernels->name;
     }
 }

@@ -1,7 +1,8 @@
 // Answers that think first: two rounds in the engine against prompts that are decoded one by one.
+#include "core/task/thinking.h"
+
 #include <gtest/gtest.h>
 
-#include "core/task/thinking.h"
 #include "cpu/cpu_backend.h"
 #include "tests/engine/decode.h"
 #include "tests/random_model.h"
@@ -18,8 +19,8 @@ std::shared_ptr<const Thinking> thinking(int32_t budget, TokenId end) {
 }
 
 std::vector<RecordParts> random_rows(uint32_t seed, const std::shared_ptr<const Thinking>& how) {
-  auto rows = test::make_random_records({.records = 5, .questions = 3, .max_tokens = 6, .own_questions = true},
-                                        seed);
+  auto rows =
+      test::make_random_records({.records = 5, .questions = 3, .max_tokens = 6, .own_questions = true}, seed);
   for (RecordParts& row : rows)
     for (QuestionParts& question : row.own_questions) question.thinking = how;
   return rows;
@@ -27,8 +28,7 @@ std::vector<RecordParts> random_rows(uint32_t seed, const std::shared_ptr<const 
 
 template <class Build>
 Answers run(const Model& model, const std::vector<RecordParts>& records, Build build, EngineOptions options,
-            EngineStats* stats = nullptr, int interrupt_every = 0,
-            Precision precision = Precision::f32) {
+            EngineStats* stats = nullptr, int interrupt_every = 0, Precision precision = Precision::f32) {
   std::vector<Stack> stacks;
   build(records, stacks);
   for (Stack& stack : stacks) think_first(stack);
@@ -94,7 +94,8 @@ TEST(Thinking, EqualsAThoughtAndThenAnAnswer) {
 
 TEST(Thinking, DoesNotDependOnPackingStepsOrInterruptions) {
   for (uint32_t seed = 0; seed < 6; ++seed) {
-    const Model model = make_random_model({.change = seed % 2 == 0 ? test::use_gpt_oss : nullptr}, 400 + seed);
+    const Model model =
+        make_random_model({.change = seed % 2 == 0 ? test::use_gpt_oss : nullptr}, 400 + seed);
     const auto records = random_rows(seed, thinking(9, seed % 3 == 0 ? 7 : kEnd));
     const float temperature = seed > 3 ? 1.0f : 0.0f;
     for (const Precision precision : {Precision::f32, Precision::int16, Precision::int8}) {

@@ -47,7 +47,8 @@ TEST(ChatFile, ReadsEveryField) {
   EXPECT_EQ(in_user.name, "c") << "the file's name";
   EXPECT_EQ(rendered(in_user, {"s", {"a"}}), "<s|a>");
   EXPECT_THROW(dialog_pieces(read("{user_open: a, turn: b, takes_system: false}"), {"s", {"a"}}), Error);
-  const ChatTemplate thinks = read(kWhole + "opening: '!'\nthink_turn: t\nthink_end: e\nthink_close: e1\nthink_cut: c2e1\n");
+  const ChatTemplate thinks =
+      read(kWhole + "opening: '!'\nthink_turn: t\nthink_end: e\nthink_close: e1\nthink_cut: c2e1\n");
   EXPECT_EQ(rendered(thinks, {"x", {"a"}}), "!<s>Be kind.x</s><u>a</u><a><t>");
   EXPECT_EQ(thinks.think.turn + thinks.think.end + thinks.think.close + thinks.think.cut, "tee1c2e1");
 }

@@ -212,10 +212,9 @@ void read_metadata(const GgufFile& file) {
 TEST(Fuzz, GgufModelsAreReadOrRefused) {
   const TempFolder folder;
   const std::string path = folder.path() + "/model.gguf";
-  for (const char* name :
-       {"llama_quantized_gguf/model.gguf", "phi3_longrope_gguf/model.gguf", "gemma3_gguf/model.gguf",
-        "olmo3_gguf/model.gguf", "granite_gguf/model.gguf", "qwen2_moe_gguf/model.gguf",
-        "gpt_oss_mxfp4_gguf/model.gguf"}) {
+  for (const char* name : {"llama_quantized_gguf/model.gguf", "phi3_longrope_gguf/model.gguf",
+                           "gemma3_gguf/model.gguf", "olmo3_gguf/model.gguf", "granite_gguf/model.gguf",
+                           "qwen2_moe_gguf/model.gguf", "gpt_oss_mxfp4_gguf/model.gguf"}) {
     const Outcome outcome = fuzz(folder, name, "model.gguf", 3000, 1, [&] {
       read_metadata(GgufFile::open(path));
       read_everything(load_model(path));

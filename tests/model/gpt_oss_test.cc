@@ -30,8 +30,9 @@ class GptOssFiles : public testing::Test {
     config_ = read_golden_json(name_ + "/config.json");
     const SafetensorsFile file = SafetensorsFile::open(golden(name_ + "/model.safetensors"));
     for (const auto& [key, tensor] : file.tensors())
-      tensors_[key] = {tensor.type, tensor.shape,
-                       std::string(reinterpret_cast<const char*>(tensor.data), static_cast<size_t>(tensor.size))};
+      tensors_[key] = {
+          tensor.type, tensor.shape,
+          std::string(reinterpret_cast<const char*>(tensor.data), static_cast<size_t>(tensor.size))};
   }
 
   Model load() {
@@ -62,8 +63,9 @@ TEST_F(GptOssFiles, ExpertsAreWhatTheGgufFileHolds) {
     ASSERT_EQ(one.experts.size(), other.experts.size());
     EXPECT_EQ(one.sinks.read_all(), other.sinks.read_all());
     for (size_t e = 0; e < one.experts.size(); ++e)
-      for (const auto matrix : {&ExpertWeights::gate, &ExpertWeights::up, &ExpertWeights::down,
-                                &ExpertWeights::gate_bias, &ExpertWeights::up_bias, &ExpertWeights::down_bias}) {
+      for (const auto matrix :
+           {&ExpertWeights::gate, &ExpertWeights::up, &ExpertWeights::down, &ExpertWeights::gate_bias,
+            &ExpertWeights::up_bias, &ExpertWeights::down_bias}) {
         const Matrix &a = one.experts[e].*matrix, &b = other.experts[e].*matrix;
         EXPECT_EQ(a.read_all(), b.read_all()) << a.name;
         a.page_in(0, a.rows);

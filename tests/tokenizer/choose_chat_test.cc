@@ -210,8 +210,8 @@ TEST(ChooseChat, FollowsTheSpecialTokensWithoutATemplate) {
 }
 
 TEST(ChooseChat, HarmonyIsChosenByItsMarkup) {
-  const ChatChoice choice =
-      choose("{{ '<|start|>system<|message|>' + strftime_now('%Y') + '<|end|><|start|>assistant<|channel|>' }}");
+  const ChatChoice choice = choose(
+      "{{ '<|start|>system<|message|>' + strftime_now('%Y') + '<|end|><|start|>assistant<|channel|>' }}");
   EXPECT_EQ(choice.chat.name, "harmony");
   EXPECT_EQ(choice.warning, "");
   auto file = tiny_json({});

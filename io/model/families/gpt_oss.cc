@@ -27,12 +27,8 @@ constinit const Family kGptOssFamily{
     .gguf = "gpt-oss",
     .hf_keys = {"attention_bias", "num_local_experts"},
     .gguf_keys = {"expert_count"},
-    .defaults = {.heads = 64,
-                 .kv_heads = 8,
-                 .head_dim = 64,
-                 .vocab = 201088,
-                 .context = 131072,
-                 .norm_eps = 1e-5},
+    .defaults =
+        {.heads = 64, .kv_heads = 8, .head_dim = 64, .vocab = 201088, .context = 131072, .norm_eps = 1e-5},
     .describe = describe_gpt_oss,
     .read_hf =
         [](const HfFields& file, ModelConfig& config) {
