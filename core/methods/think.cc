@@ -13,17 +13,19 @@ class AfterThoughts final : public NextRound {
   explicit AfterThoughts(Stack stack) : stack_(std::move(stack)) {}
 
   Stack after(std::span<const Tokens> thoughts, std::span<const double>) const override {
-    return make([&](size_t i, const Thinking& thinking) {
-      const auto end = std::ranges::find(thoughts[i], thinking.end);
-      Tokens thought(thoughts[i].begin(), end);
-      const bool cut = end == thoughts[i].end() && std::cmp_greater_equal(thought.size(), thinking.budget);
+    size_t next = 0;
+    return make([&](const Thinking& thinking) {
+      const Tokens& said = thoughts[next++];
+      const auto end = std::ranges::find(said, thinking.end);
+      Tokens thought(said.begin(), end);
+      const bool cut = end == said.end() && std::cmp_greater_equal(thought.size(), thinking.budget);
       append(thought, cut ? thinking.cut : thinking.close);
       return thought;
     });
   }
 
   Stack longest() const override {
-    return make([](size_t, const Thinking& thinking) {
+    return make([](const Thinking& thinking) {
       Tokens thought(static_cast<size_t>(thinking.budget), 0);
       append(thought, thinking.cut);
       return thought;
@@ -34,9 +36,9 @@ class AfterThoughts final : public NextRound {
   template <class Thought>
   Stack make(const Thought& thought) const {
     Stack stack = stack_;
-    for (size_t i = 0; i < stack.slots.size(); ++i) {
-      Slot& slot = stack.slots[i];
-      slot.thought = thought(i, *slot.thinking);
+    for (Slot& slot : stack.slots) {
+      if (!slot.thinking) continue;
+      slot.thought = thought(*slot.thinking);
       append(stack.segments[static_cast<size_t>(slot.answer)].tokens, slot.thought);
       slot.prompt = slot.answer;
       slot.alone_tokens += static_cast<int32_t>(slot.thought.size());
@@ -52,14 +54,14 @@ class AfterThoughts final : public NextRound {
 void think_first(Stack& stack) {
   const auto thinks = [](const Slot& slot) { return slot.thinking != nullptr; };
   if (std::ranges::none_of(stack.slots, thinks)) return;
-  if (stack.next || !std::ranges::all_of(stack.slots, thinks))
-    fail("a prompt has answers that think first beside others");
+  if (stack.next) fail("answers of a second round cannot think first");
   for (const Segment& segment : stack.segments)
     for (const Sight& sight : segment.sees)
       for (const Slot& slot : stack.slots)
         if (sight.segment == slot.answer && slot.answer != slot.prompt)
           fail("an answer that thinks first is seen by another segment");
   auto answers = std::make_shared<AfterThoughts>(stack);
+  std::erase_if(stack.slots, [&](const Slot& slot) { return !thinks(slot); });
   for (Slot& slot : stack.slots) {
     slot.max_tokens = slot.thinking->budget;
     slot.last = slot.thinking->end;

@@ -200,8 +200,7 @@ class ChatTask : public WordedTask {
     text.resize(end);
     RowAnswer out{valid_utf8(text)};
     out.finish = answer.ending == Ending::length ? Finish::length : Finish::stop;
-    if (said.cut) out.note = "the thought was cut at model.reasoning_tokens";
-    if (job_.output.reasoning) out.reasoning = valid_utf8(tokenizer_.decode(said.thought));
+    note_thought(said, out);
     if (job_.output.logprobs) out.logprob = answer.logprob;
     if (job_.output.raw) out.raw = valid_utf8(tokenizer_.decode(answer.tokens, false));
     return {record.id, std::move(out)};

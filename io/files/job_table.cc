@@ -73,7 +73,8 @@ const Takes kAny, kPath{.path = true}, kColumn{.text = "a column"},
 
 const Scope kExtract{"task.kind extract", [](const Job& job) { return job.task.kind == TaskKind::extract; }};
 const Scope kAsk{"task.kind ask", [](const Job& job) { return job.task.kind == TaskKind::ask; }};
-const Scope kChat{"task.kind chat", [](const Job& job) { return job.task.kind == TaskKind::chat; }};
+const Scope kNotExtract{"task.kind chat and ask",
+                        [](const Job& job) { return job.task.kind != TaskKind::extract; }};
 const Scope kThinking{"model.reasoning low, medium and high",
                       [](const Job& job) { return job.model.reasoning != Reasoning::none; }};
 const Scope kNotChat{"task.kind extract and ask",
@@ -152,7 +153,7 @@ void add_model_keys(Keys& keys) {
        }},
       rows, "The chat layout of prompts: auto (the model's own), a template's name, or a YAML file");
   model.add<&Model::reasoning>("reasoning", kAny, answers,
-                               "Whether the model thinks before it answers a dialog, and how much", {kChat});
+                               "Whether the model thinks before a free answer, and how much", {kNotExtract});
   model.add<&Model::reasoning_tokens>("reasoning_tokens", whole(1, 1 << 20), answers,
                                       "The most tokens of a thought, after which the answer begins",
                                       {kThinking});

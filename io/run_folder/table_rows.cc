@@ -403,6 +403,7 @@ std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool in
     } else {
       columns.push_back({Field::option, {"option", Type::text}});
       columns.push_back({Field::note, {"note", Type::text}});
+      if (job.output.reasoning) columns.push_back({Field::reasoning, {"reasoning", Type::text}});
     }
     if (logprobs) columns.push_back({Field::logprob, {"logprob", Type::number}});
     if (raw) columns.push_back({Field::raw, {"raw", Type::text}});

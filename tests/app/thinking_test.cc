@@ -96,6 +96,48 @@ TEST_F(Thinking, AReusedAnswerHasItsThought) {
   EXPECT_EQ(run(kThinks_ + "--set output.format=parquet --set output.reasoning=true", "table").exit_code, 0);
 }
 
+TEST_F(Thinking, FreeAnswersToQuestionsThinkToo) {
+  std::string lines;
+  for (int i = 0; i < 6; ++i) {
+    json questions{{{"id", "a"}, {"question", "What?"}},
+                   {{"id", "b"}, {"question", "Which?"}, {"options", {"x", "y"}}}};
+    lines += json{{"context", "Text " + std::to_string(i * 71)}, {"questions", questions}}.dump() + "\n";
+  }
+  scratch_.write("ask.jsonl", lines);
+  scratch_.write("ask.yaml",
+                 "model: {path: model, chat: think.yaml, reasoning: low, reasoning_tokens: 12}\n"
+                 "input: {path: ask.jsonl, context: context, questions: questions}\ntask: {kind: ask}\n"
+                 "method: {name: ippd, max_value_tokens: 7}\nengine: {device: cpu}\n"
+                 "output: {path: out, reasoning: true, raw: true}\n");
+  const auto asked = [&](const std::string& more) {
+    const Ran ran = run_sheaf(scratch_, "run " + scratch_.path("ask.yaml") + " --restart --set output.path=" +
+                                            scratch_.path("out") + " " + more);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return rows();
+  };
+  const std::vector<json> packed = asked("");
+  ASSERT_EQ(packed.size(), 6u);
+  for (const json& row : packed) {
+    EXPECT_TRUE(row["answers"][0].contains("reasoning")) << row;
+    EXPECT_EQ(row["answers"][0]["reasoning"].get<std::string>().find('e'), std::string::npos);
+    EXPECT_FALSE(row["answers"][1].contains("reasoning")) << "an option is chosen at once: " << row;
+  }
+  for (const char* method : {"separate", "prefix"})
+    EXPECT_EQ(asked(std::string("--set method.name=") + method), packed);
+  const Ran list =
+      run_sheaf(scratch_, "run " + scratch_.path("ask.yaml") +
+                              " --restart --set method.name=seqbatch --set output.reasoning=null");
+  EXPECT_EQ(list.exit_code, 2);
+  EXPECT_NE(list.err.find("model.reasoning does not work with method.name seqbatch"), std::string::npos)
+      << list.err;
+  const Ran table =
+      run_sheaf(scratch_, "run " + scratch_.path("ask.yaml") + " --restart --set output.format=parquet");
+  EXPECT_EQ(table.exit_code, 2);
+  EXPECT_NE(table.err.find("output.reasoning of several answers works only with output.format jsonl"),
+            std::string::npos)
+      << table.err;
+}
+
 TEST_F(Thinking, WhereItCannotThinkIsSaid) {
   const auto refused = [&](const std::string& more, const std::string& part) {
     const Ran ran = run(more);
@@ -111,9 +153,10 @@ TEST_F(Thinking, WhereItCannotThinkIsSaid) {
   refused(kThinks_ + "--set output.reasoning=true --set output.format=openai-batch",
           "output.reasoning works only with output.format jsonl, parquet and arrow");
   refused("--set model.reasoning=much", "model.reasoning");
-  const Ran ask = run_sheaf(scratch_, "plan configs/ask.yaml --set model.reasoning=low");
-  EXPECT_EQ(ask.exit_code, 2);
-  EXPECT_NE(ask.err.find("model.reasoning works only with task.kind chat"), std::string::npos) << ask.err;
+  const Ran demo = run_sheaf(scratch_, "plan configs/demo.yaml --set model.reasoning=low");
+  EXPECT_EQ(demo.exit_code, 2);
+  EXPECT_NE(demo.err.find("model.reasoning works only with task.kind chat and ask"), std::string::npos)
+      << demo.err;
 }
 
 }  // namespace
