@@ -189,15 +189,15 @@ std::vector<ChatProbe> render_probes(const JinjaTemplate& jinja, const Tokenizer
 /// Where thinking turned on changes only what follows the user's text, and an empty thought stands there when
 /// it is off: a switch.
 void find_switch(const JinjaTemplate& jinja, const Tokenizer& tokenizer, ChatTemplate& chat) {
-  constexpr std::string_view kThink = "<think>", kThinkEnd = "</think>";
-  const size_t end = chat.turn.rfind(kThinkEnd);
+  constexpr std::string_view kOpened = "<think>", kClosed = "</think>";
+  const size_t end = chat.turn.rfind(kClosed);
   if (end == std::string::npos) return;
   try {
     const auto off = cut_at(render_probes(jinja, tokenizer)[probe_user].own, {kProbeUser});
     const auto on = cut_at(render_probes(jinja, tokenizer, true)[probe_user].own, {kProbeUser});
     if (!off || !on || (*on)[0] != (*off)[0] || (*on)[1] == (*off)[1] || (*off)[1] != chat.turn) return;
-    ChatThinking think{(*on)[1], std::string(kThinkEnd), chat.turn.substr(end), {}};
-    if (think.turn.rfind(kThink) == std::string::npos) think.turn += std::string(kThink) + "\n";
+    ChatThinking think{(*on)[1], std::string(kClosed), chat.turn.substr(end), {}};
+    if (think.turn.rfind(kOpened) == std::string::npos) think.turn += std::string(kOpened) + "\n";
     think.cut = "\n" + think.close;
     chat.think = std::move(think);
   } catch (const BadText&) {  // of thinking alone: then there is no switch
