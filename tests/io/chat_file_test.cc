@@ -70,7 +70,7 @@ TEST(ChatFile, RefusesWithPlaceAndFix) {
   EXPECT_EQ(chat_error("user_open: a\nturn: b\ndefault_stays: true\n"),
             "c.yaml:3: default_stays needs default_system");
   EXPECT_EQ(chat_error("user_open: a\nturn: b\nthink_turn: c\nthink_end: d\nthink_cut: d\n"),
-            "c.yaml: think_turn, think_end, think_close and think_cut work only together; add think_close");
+            "c.yaml:1: think_turn, think_end, think_close and think_cut work only together; add think_close");
   EXPECT_EQ(chat_error("user_open: a\nturn: b\nthink_turn: c\nthink_end: d\nthink_cut: d\nthink_close: ed\n"),
             "c.yaml:6: think_close must begin with think_end, which the model writes");
   EXPECT_EQ(chat_error("user_open: a\nturn: b\nthink_turn: c\nthink_end: d\nthink_cut: e\nthink_close: d\n"),
