@@ -102,7 +102,7 @@ class Ops {
               std::copy_n(x, keys, y);
               if (products_.whole_numbers())
                 kernels_.weigh(y, scales.data(), scales.data(), keys, 0, weights.data() + 2 * row * keys,
-                               weights.data() + (2 * row + 1) * keys);
+                               weights.data() + (2 * row + 1) * keys, -INFINITY);
               else
                 kernels_.softmax(y, keys);
             });

@@ -28,6 +28,7 @@ struct BlockRun {
   int64_t layer, head;
   int64_t group;  ///< query heads that share the key/value head
   int64_t head_dim;
+  const float* sinks;    ///< [group], a logit of no key for each query head; null: none
   int64_t score_stride;  ///< scores of a row of one query head, with room to fill up panels
 
   int64_t heads() const { return block.rows * group; }
@@ -66,15 +67,19 @@ class Attention {
   virtual KvPool& pool() = 0;
 
   /// Attention of one layer over spans. The queries are rotated and scaled; zeros come out where a row sees
-  /// no key. queries: [rows, query_stride], the heads first; out: [rows, heads × head_dim].
-  void run(const AttentionPlan& plan, int64_t layer, const float* queries, int64_t query_stride, float* out) {
+  /// no key. queries: [rows, query_stride], the heads first; `sinks`: [heads], logits of no key, or empty;
+  /// out: [rows, heads × head_dim].
+  void run(const AttentionPlan& plan, int64_t layer, const float* queries, int64_t query_stride,
+           std::span<const float> sinks, float* out) {
     const auto blocks = static_cast<int64_t>(plan.blocks.size());
     threads_.run(blocks * config_.kv_heads, [&](int64_t task, int thread) {
       // Last blocks first: in a prompt they see most keys.
       const AttentionPlan::Block& block =
           plan.blocks[static_cast<size_t>(blocks - 1 - task / config_.kv_heads)];
-      run_block({plan, block, layer, task % config_.kv_heads, config_.heads / config_.kv_heads,
-                 config_.head_dim, round_up_to_panel(block.most_keys) + kPanel},
+      const int64_t head = task % config_.kv_heads, group = config_.heads / config_.kv_heads;
+      run_block({plan, block, layer, head, group, config_.head_dim,
+                 sinks.empty() ? nullptr : sinks.data() + head * group,
+                 round_up_to_panel(block.most_keys) + kPanel},
                 thread, queries, query_stride, out);
     });
   }

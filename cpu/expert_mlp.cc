@@ -11,6 +11,8 @@ PackedExperts::PackedExperts(const LayerWeights& weights, const Products& produc
   for (const ExpertWeights& expert : weights.experts) {
     gate_up.push_back(products.pack({&expert.gate, &expert.up}, RowOrder::in_turns));
     down.push_back(products.pack({&expert.down}));
+    gate_up_bias.push_back(biases_in_turns(expert.gate_bias, expert.up_bias));
+    down_bias.push_back(expert.down_bias.read_all());
   }
 }
 
@@ -59,12 +61,13 @@ void ExpertMlp::run(const PackedExperts& experts, const ProductRows& normed, int
                     float* y, int64_t y_stride) {
   choose(experts, normed, rows);
   gather(normed, rows);
-  const Gating gating{config_.activation == Activation::silu ? kernels_.gated_silu : kernels_.gated_gelu};
   const int64_t gated_stride = round_up_to_panel(config_.experts.ffn),
                 stride = round_up_to_panel(config_.hidden);
   products_.each_group(groups_, [&](const Group& group, ThreadPool& threads) {
     const RowShare share{group.first, group.count, threads};
     const auto expert = static_cast<size_t>(group.expert);
+    const std::vector<float>& bias = experts.gate_up_bias[expert];
+    const Gating gating{kernels_.gated(config_.activation), bias.empty() ? nullptr : bias.data()};
     gathered_.multiply_gated(experts.gate_up[expert], gating, share, gated_.data(), gated_stride);
     if (products_.whole_numbers())
       threads.run(group.count, [&](int64_t row, int) { gated_.ready(group.first + row); });
@@ -84,7 +87,12 @@ void ExpertMlp::run(const PackedExperts& experts, const ProductRows& normed, int
     for (int64_t rank = 0; rank < per_token; ++rank) {
       const auto i = static_cast<size_t>(row * per_token + rank);
       const float* given = given_.data() + places_[i] * stride;
-      for (int64_t j = 0; j < config_.hidden; ++j) out[j] += chosen_[i].weight * given[j];
+      const std::vector<float>& bias = experts.down_bias[static_cast<size_t>(chosen_[i].expert)];
+      if (bias.empty())
+        for (int64_t j = 0; j < config_.hidden; ++j) out[j] += chosen_[i].weight * given[j];
+      else
+        for (int64_t j = 0; j < config_.hidden; ++j)
+          out[j] += chosen_[i].weight * (given[j] + bias[static_cast<size_t>(j)]);
     }
   });
 }

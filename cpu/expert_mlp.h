@@ -16,6 +16,8 @@ struct PackedExperts {
   std::vector<float> router_bias;     ///< [experts] or empty
   std::vector<float> shared_gate;     ///< [hidden] or empty
   std::vector<Linear> gate_up, down;  ///< [experts]
+  // [experts], each of a bias or empty, as an expert's matrices are.
+  std::vector<std::vector<float>> gate_up_bias, down_bias;
 };
 
 /// Sends the rows of a step through the experts that they choose: rows are gathered by expert, so that each

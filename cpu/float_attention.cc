@@ -151,8 +151,10 @@ class FloatAttention final : public Attention {
     for (int32_t row = 0; row < run.block.rows; ++row)
       for (int64_t g = 0; g < run.group; ++g) {
         if (config_.score_cap > 0) kernels_.soft_cap(run.scores(row, g), run.keys_of(row), config_.score_cap);
-        scratch.sums[static_cast<size_t>(row * run.group + g)] =
-            kernels_.softmax(run.scores(row, g), run.keys_of(row));
+        int32_t scores = run.keys_of(row);
+        // A sink is one more score, whose weight nothing is multiplied by.
+        if (run.sinks != nullptr) run.scores(row, g)[scores++] = run.sinks[g];
+        scratch.sums[static_cast<size_t>(row * run.group + g)] = kernels_.softmax(run.scores(row, g), scores);
       }
     for (const AttentionPlan::Part& part : run.parts()) run.mix_part(part);
     for (int32_t row = 0; row < run.block.rows; ++row) {

@@ -6,6 +6,7 @@
 // Work: three products of bytes for each of fp32, 2 · head_dim multiply-adds a (query head, key) pair. Bytes:
 // half of fp32's.
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <vector>
@@ -189,7 +190,8 @@ struct IntRun : BlockRun {
         if (score_cap > 0) float_kernels.soft_cap(scores(row, g), keys_of(row), score_cap);
         const float sum =
             float_kernels.weigh(scores(row, g), scratch.log_scales.data(), scratch.inverse_scales.data(),
-                                keys_of(row), kernels.rows.flip, weights(row, g, 0), weights(row, g, 1));
+                                keys_of(row), kernels.rows.flip, weights(row, g, 0), weights(row, g, 1),
+                                sinks == nullptr ? -INFINITY : sinks[g]);
         scratch.weight_scales[static_cast<size_t>(row * group + g)] =
             keys_of(row) > 0 ? 1 / (sum * Kernels::kMostWeight) : 0.0f;
       }

@@ -58,6 +58,9 @@ PackedLinear pack(std::initializer_list<const Matrix*> matrices, RowOrder order,
 void apply(const PackedLinear& linear, const Kernels& kernels, ThreadPool& pool, const float* x,
            int64_t x_stride, int64_t rows, float* y, int64_t y_stride);
 
+/// Biases of a gate and an up matrix, a panel of each in turn; empty where neither has one.
+std::vector<float> biases_in_turns(const Matrix& gate, const Matrix& up);
+
 /// What comes after the product of a gate and an up matrix in turns: activation(gate + bias) · (up + bias).
 struct Gating {
   Kernels::Gated gated;

@@ -97,6 +97,20 @@ void apply(const PackedLinear& linear, const Kernels& kernels, ThreadPool& pool,
   });
 }
 
+std::vector<float> biases_in_turns(const Matrix& gate, const Matrix& up) {
+  if (gate.empty() && up.empty()) return {};
+  std::vector<float> turns(static_cast<size_t>(2 * round_up_to_panel(std::max(gate.cols, up.cols))), 0.0f);
+  int64_t shift = 0;
+  for (const Matrix* bias : {&gate, &up}) {
+    const std::vector<float> values = bias->read_all();
+    for (int64_t i = 0; i < std::ssize(values); ++i)
+      turns[static_cast<size_t>(i / kPanel * 2 * kPanel + shift + i % kPanel)] =
+          values[static_cast<size_t>(i)];
+    shift += kPanel;
+  }
+  return turns;
+}
+
 void Gating::run(float* both, int64_t first, int64_t pairs, int64_t rows, float* y, int64_t y_stride) const {
   const int64_t width = pairs * 2 * kPanel;
   if (bias != nullptr)

@@ -25,7 +25,8 @@ struct Layer {
   std::vector<float> qkv_bias;      ///< [(heads + 2 · kv_heads) × head_dim]
   std::vector<float> gate_up_bias;  ///< [outputs of gate_up], in turns as they are
   std::vector<float> o_bias, down_bias;
-  Linear qkv;  ///< queries, keys, values
+  std::vector<float> sinks;  ///< [heads]
+  Linear qkv;                ///< queries, keys, values
   Linear o;
   Linear gate_up;  ///< gate, up; empty where all MLPs are experts
   Linear down;
@@ -46,21 +47,6 @@ std::vector<float> stack_biases(const LayerWeights& weights) {
   return stacked;
 }
 
-/// Biases of gate and up, a panel of each in turn.
-std::vector<float> biases_in_turns(const LayerWeights& weights) {
-  if (weights.gate_bias.empty() && weights.up_bias.empty()) return {};
-  std::vector<float> turns(static_cast<size_t>(2 * round_up_to_panel(weights.gate.rows)), 0.0f);
-  int64_t shift = 0;
-  for (const Matrix* bias : {&weights.gate_bias, &weights.up_bias}) {
-    const std::vector<float> values = bias->read_all();
-    for (int64_t i = 0; i < std::ssize(values); ++i)
-      turns[static_cast<size_t>(i / kPanel * 2 * kPanel + shift + i % kPanel)] =
-          values[static_cast<size_t>(i)];
-    shift += kPanel;
-  }
-  return turns;
-}
-
 Layer read_layer(const LayerWeights& weights, const Products& products, ThreadPool& threads) {
   Layer layer;
   layer.pre_attention_norm = weights.pre_attention_norm.read_all();
@@ -70,9 +56,10 @@ Layer read_layer(const LayerWeights& weights, const Products& products, ThreadPo
   layer.q_norm = weights.q_norm.read_all();
   layer.k_norm = weights.k_norm.read_all();
   layer.qkv_bias = stack_biases(weights);
-  layer.gate_up_bias = biases_in_turns(weights);
+  layer.gate_up_bias = biases_in_turns(weights.gate_bias, weights.up_bias);
   layer.o_bias = weights.o_bias.read_all();
   layer.down_bias = weights.down_bias.read_all();
+  layer.sinks = weights.sinks.read_all();
   layer.qkv = products.pack({&weights.q, &weights.k, &weights.v});
   layer.o = products.pack({&weights.o});
   if (!weights.gate.empty()) {
@@ -325,7 +312,7 @@ class QuickBackend final : public Backend {
 
   /// The MLP that all rows go through.
   void run_mlp(const Layer& layer, const RowShare& share) {
-    const Gating gating{config_.activation == Activation::silu ? kernels_.gated_silu : kernels_.gated_gelu,
+    const Gating gating{kernels_.gated(config_.activation),
                         layer.gate_up_bias.empty() ? nullptr : layer.gate_up_bias.data()};
     ProductRows& gated = layer.experts ? shared_ : gated_;
     const int64_t width = layer.experts ? config_.experts.shared_ffn : config_.ffn;
@@ -352,7 +339,8 @@ class QuickBackend final : public Backend {
         pool_.copy(index, head, pool_.place_of_slot(copy.from), pool_.place_of_slot(copy.to));
     const LayerConfig& described = config_.layers[static_cast<size_t>(index)];
     const Layer& layer = weights_->layers[static_cast<size_t>(index)];
-    attention_->run(plans_.at(described.window), index, qkv_.data(), qkv_stride(), mixed_.data());
+    attention_->run(plans_.at(described.window), index, qkv_.data(), qkv_stride(), layer.sinks,
+                    mixed_.data());
     const bool mlp = config_.mlp_width(described) > 0;
     products_.each_share(rows_, [&](const RowShare& share) {
       leave_attention(layer, share);

@@ -24,7 +24,7 @@ struct Layer {
   Linear q, k, v, o;
   GatedMlp mlp;  ///< of no outputs where all MLPs are experts
   Linear router, shared_gate;
-  std::vector<float> router_bias;
+  std::vector<float> router_bias, sinks;
   std::vector<GatedMlp> experts;
   const RopeTable* rope = nullptr;  ///< null: heads are not rotated
   int32_t window = 0;               ///< as LayerConfig has it
@@ -50,9 +50,11 @@ Layer read_layer(const LayerWeights& weights) {
   if (!weights.router.empty()) layer.router = reference::read_linear(weights.router);
   if (!weights.shared_gate.empty()) layer.shared_gate = reference::read_linear(weights.shared_gate);
   layer.router_bias = weights.router_bias.read_all();
+  layer.sinks = weights.sinks.read_all();
   for (const ExpertWeights& expert : weights.experts)
-    layer.experts.push_back({reference::read_linear(expert.gate), reference::read_linear(expert.up),
-                             reference::read_linear(expert.down)});
+    layer.experts.push_back({reference::read_linear(expert.gate, expert.gate_bias),
+                             reference::read_linear(expert.up, expert.up_bias),
+                             reference::read_linear(expert.down, expert.down_bias)});
   return layer;
 }
 
@@ -206,8 +208,9 @@ class ReferenceBackend final : public Backend {
     std::vector<float> mixed(queries.size());
     for (size_t head = 0; head < static_cast<size_t>(config_.heads); ++head) {
       const size_t shift = head / group * head_dim;
-      reference::attend(queries.subspan(head * head_dim, head_dim),
-                        {config_.score_factor(), config_.score_cap}, layer.keys.data() + shift,
+      reference::Scores scores{config_.score_factor(), config_.score_cap};
+      if (config_.sinks) scores.sink = layer.sinks[head];
+      reference::attend(queries.subspan(head * head_dim, head_dim), scores, layer.keys.data() + shift,
                         layer.values.data() + shift, kv_size(), slots_.at(layer.window)[row],
                         std::span(mixed).subspan(head * head_dim, head_dim));
     }

@@ -41,7 +41,8 @@ WeightKind kind_for(const Model& model, const CudaOptions& options) {
   if (options.weights == WeightStorage::packed && !can_pack)
     refuse(
         "model.weights: packed does not work with rows whose length is not a multiple of 8, with GPTQ's "
-        "sorted columns (desc_act), or with experts of a layer that differ in their types or have adapters; "
+        "sorted columns (desc_act), with Q2_K, Q3_K, IQ4_NL, IQ4_XS or MXFP4, or with experts of a layer "
+        "that differ in their types or have adapters; "
         "set model.weights: expanded");
   if (options.weights == WeightStorage::packed ||
       (options.weights == WeightStorage::automatic && can_pack && !fits(false))) {

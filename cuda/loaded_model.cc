@@ -184,8 +184,11 @@ void check_model(const ModelConfig& config, const CudaOptions& options) {
 namespace sheaf {
 
 std::string uncomputed_field(const ModelConfig& config) {
+  if (config.sinks) return "attention sinks of " + config.family;
   if (config.biases.o || config.biases.gate || config.biases.up || config.biases.down || config.biases.output)
     return "biases: on projections other than q, k and v";
+  if (config.experts.biases || config.experts.logit_bias) return "biases: of experts and their router";
+  if (config.activation == Activation::clamped) return "the clamped SwiGLU of gpt-oss";
   return {};
 }
 

@@ -49,9 +49,12 @@ class DenseModel {
                          read(layer.router),
                          read(layer.router_bias),
                          read(layer.shared_gate),
+                         read(layer.sinks),
                          {}});
       for (const ExpertWeights& expert : layer.experts)
-        layers_.back().experts.push_back({read(expert.gate), read(expert.up), read(expert.down)});
+        layers_.back().experts.push_back({read(expert.gate), read(expert.up), read(expert.down),
+                                          read(expert.gate_bias), read(expert.up_bias),
+                                          read(expert.down_bias)});
     }
   }
 
@@ -90,8 +93,8 @@ class DenseModel {
     LayerConfig config;
     Row pre_attention_norm, post_attention_norm, pre_mlp_norm, post_mlp_norm, q_norm, k_norm;
     Row q, k, v, o, gate, up, down, q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias;
-    Row router, router_bias, shared_gate;
-    std::vector<std::array<Row, 3>> experts;  ///< gate, up, down
+    Row router, router_bias, shared_gate, sinks;
+    std::vector<std::array<Row, 6>> experts;  ///< gate, up, down and the biases of each
   };
 
   static double capped(double x, float cap) {
@@ -168,7 +171,7 @@ class DenseModel {
                                 mask.begin() + static_cast<ptrdiff_t>((a + 1) * rows));
       for (size_t b = 0; b < rows && layer.config.window > 0; ++b)
         if (positions[a] - positions[b] >= layer.config.window) sees[b] = 0;
-      const Row mixed = attend(queries[a], keys, values, sees.data());
+      const Row mixed = attend(queries[a], keys, values, layer.sinks, sees.data());
       add(x[a], multiply(layer.o, mixed, layer.o_bias), layer.post_attention_norm);
       const Row in = norm(x[a], layer.pre_mlp_norm, x[a].size());
       Row out(in.size());
@@ -186,12 +189,20 @@ class DenseModel {
 
   static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
   void gate_by(Row& gate, const Row& up) const {
-    for (size_t i = 0; i < gate.size(); ++i) gate[i] = activate(gate[i]) * up[i];
+    for (size_t i = 0; i < gate.size(); ++i) {
+      if (config_.activation != Activation::clamped) {
+        gate[i] = activate(gate[i]) * up[i];
+        continue;
+      }
+      const double x = std::min(gate[i], 7.0), y = std::min(std::max(up[i], -7.0), 7.0);
+      gate[i] = x * sigmoid(1.702 * x) * (y + 1);
+    }
   }
 
   void add_experts(const Layer& layer, const Row& in, Row& out) const {
     const Experts& experts = config_.experts;
-    Row scores = multiply(layer.router, in);
+    const bool of_logits = experts.logit_bias;
+    Row scores = multiply(layer.router, in, of_logits ? layer.router_bias : Row{});
     double sum = 0;
     for (double& score : scores) {
       score = experts.scores == RouterScores::sigmoid ? sigmoid(score) : std::exp(score);
@@ -201,16 +212,16 @@ class DenseModel {
       for (double& score : scores) score /= sum;
     std::vector<std::pair<double, size_t>> ranks;
     for (size_t i = 0; i < scores.size(); ++i)
-      ranks.emplace_back(-scores[i] - (layer.router_bias.empty() ? 0 : layer.router_bias[i]), i);
+      ranks.emplace_back(-scores[i] - (layer.router_bias.empty() || of_logits ? 0 : layer.router_bias[i]), i);
     std::ranges::sort(ranks);
     ranks.resize(static_cast<size_t>(experts.per_token));
     sum = 0;
     for (const auto& [rank, i] : ranks) sum += scores[i];
     for (const auto& [rank, i] : ranks) {
-      const auto& [gate, up, down] = layer.experts[i];
-      Row inside = multiply(gate, in);
-      gate_by(inside, multiply(up, in));
-      const Row given = multiply(down, inside);
+      const auto& [gate, up, down, gate_bias, up_bias, down_bias] = layer.experts[i];
+      Row inside = multiply(gate, in, gate_bias);
+      gate_by(inside, multiply(up, in, up_bias));
+      const Row given = multiply(down, inside, down_bias);
       const double weight = scores[i] / (experts.normalized ? sum : 1) * static_cast<double>(experts.factor);
       for (size_t n = 0; n < out.size(); ++n) out[n] += weight * given[n];
     }
@@ -221,7 +232,7 @@ class DenseModel {
     return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
   }
 
-  Row attend(const Row& query, const std::vector<Row>& keys, const std::vector<Row>& values,
+  Row attend(const Row& query, const std::vector<Row>& keys, const std::vector<Row>& values, const Row& sinks,
              const uint8_t* sees) const {
     const auto head_dim = static_cast<size_t>(config_.head_dim);
     const auto group = static_cast<size_t>(config_.heads / config_.kv_heads);
@@ -230,7 +241,7 @@ class DenseModel {
       const double* q = &query[head * head_dim];
       const size_t kv = head / group * head_dim;
       Row weights(keys.size());
-      double sum = 0;
+      double sum = sinks.empty() ? 0 : std::exp(sinks[head]);
       for (size_t b = 0; b < keys.size(); ++b) {
         if (!sees[b]) continue;
         double dot = 0;

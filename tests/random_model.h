@@ -47,6 +47,19 @@ inline void use_sigmoid_experts(ModelConfig& config) {
   for (LayerConfig& layer : config.layers) layer.experts = true;
 }
 
+/// What sets gpt-oss apart: sinks, biases everywhere, the clamped SwiGLU and a window in every other layer.
+inline void use_gpt_oss(ModelConfig& config) {
+  config.biases = {.q = true, .k = true, .v = true, .o = true};
+  config.sinks = true;
+  config.activation = Activation::clamped;
+  config.experts = {
+      .count = 6, .per_token = 2, .ffn = 20, .logit_bias = true, .biases = true, .normalized = true};
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    config.layers[i].window = i % 2 == 0 ? 5 : 0;
+    config.layers[i].experts = true;
+  }
+}
+
 inline Model make_random_model(const RandomModelShape& shape, uint32_t seed) {
   ModelConfig config;
   config.family = "llama";

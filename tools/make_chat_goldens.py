@@ -5,9 +5,13 @@ build/models present:
 
     pip install jinja2==3.1.6
     tools/make_chat_goldens.py
+
+`tools/make_chat_goldens.py harmony` writes harmony.json alone, of the openai-harmony package (0.0.8), which reads the
+vocabulary from the folder that TIKTOKEN_ENCODINGS_BASE names (o200k_base.tiktoken).
 """
 import json
 import pathlib
+import sys
 
 import jinja2
 import jinja2.sandbox
@@ -141,6 +145,28 @@ def lines(items):
     return "[\n" + ",\n".join(json.dumps(x, separators=(",", ":")) for x in items) + "\n]"
 
 
+def harmony():
+    import openai_harmony as h
+    encoding = h.load_harmony_encoding(h.HarmonyEncodingName.HARMONY_GPT_OSS)
+    says = h.Message.from_role_and_content
+    out = []
+    for level in ("low", "medium", "high"):
+        for system in [None, "Be brief.\n"]:
+            for texts in [["How many legs?"], [" One\n", "Two.\n", "Three? "], ["a", "b", "c", "\n\nd", "e"]]:
+                about = h.SystemContent.new().with_reasoning_effort(h.ReasoningEffort[level.upper()])
+                messages = [says(h.Role.SYSTEM, about)]
+                if system:
+                    messages.append(says(h.Role.DEVELOPER, h.DeveloperContent.new().with_instructions(system)))
+                for i, text in enumerate(texts):
+                    messages.append(says(h.Role.ASSISTANT, text).with_channel("final") if i % 2 else says(h.Role.USER, text))
+                tokens = encoding.render_conversation_for_completion(h.Conversation.from_messages(messages), h.Role.ASSISTANT)
+                out.append({"reasoning": level, "system": system, "turns": texts, "text": encoding.decode_utf8(tokens)})
+    return out
+
+
+if sys.argv[1:] == ["harmony"]:
+    (OUT / "harmony.json").write_text(lines(harmony()) + "\n")
+    sys.exit()
 (OUT / "chat.json").write_text(lines(chat()) + "\n")
 (OUT / "dialogs.json").write_text(lines(dialogs()) + "\n")
 (OUT / "jinja.json").write_text(lines(jinja()) + "\n")

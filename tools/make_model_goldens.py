@@ -32,11 +32,16 @@ def grid(values):
 def randomize(model, seed, norm=1):
     """`norm`: what the weights of norms lie around; Gemma stores them less 1."""
     torch.manual_seed(seed)
+    clamped = model.config.model_type == "gpt_oss"  # whose gates have bounds that some of them must reach
     with torch.no_grad():
         for name, p in model.named_parameters():
             noise = torch.randn(p.shape)
             if name.endswith("bias"):
                 p.copy_(grid(0.3 * noise))
+            elif name.endswith("sinks"):
+                p.copy_(grid(0.8 * noise))
+            elif name.endswith("experts.gate_up_proj"):
+                p.copy_(grid((5.0 if clamped else 1.2) / p.shape[-1] ** 0.5 * noise))
             elif p.dim() == 1:
                 p.copy_(grid(norm + 0.2 * noise))
             elif "embed" in name:
@@ -77,6 +82,31 @@ def family(name, config_class, seed, dtype=torch.float32, shard=None, norm=1, **
     copy.deepcopy(model).to(dtype).save_pretrained(folder, max_shard_size=shard or "1GB")
     (folder / "generation_config.json").unlink(missing_ok=True)
     return model
+
+
+def in_mxfp4(model, name, seed):
+    """The same with experts in MXFP4, as the published checkpoints have them; the weights become what that holds."""
+    folder = OUT / name
+    folder.mkdir(parents=True)
+    tensors = {}
+    for key, p in model.named_parameters():
+        if not key.endswith(("experts.gate_up_proj", "experts.down_proj")):
+            tensors[key] = p.detach().to(torch.bfloat16).contiguous()
+            continue
+        kind = gguf.GGMLQuantizationType.MXFP4
+        packed = gguf.quants.quantize(np.ascontiguousarray(p.detach().numpy().swapaxes(1, 2)), kind)
+        with torch.no_grad():
+            p.copy_(torch.tensor(gguf.quants.dequantize(packed, kind)).transpose(1, 2))
+        blocks = packed.reshape(*packed.shape[:2], -1, 17)
+        codes = np.concatenate([blocks[..., 1:] & 15, blocks[..., 1:] >> 4], -1)
+        tensors[key + "_blocks"] = torch.tensor(codes[..., ::2] | codes[..., 1::2] << 4)
+        tensors[key + "_scales"] = torch.tensor(blocks[..., 0].copy())
+    expect(model, folder, seed, model.config.vocab_size)
+    config = json.loads((OUT / "gpt_oss" / "config.json").read_text()) | {
+        key: getattr(model.config, key) for key in ("hidden_size", "intermediate_size")}
+    config["quantization_config"] = dict(quant_method="mxfp4", modules_to_not_convert=["model.layers.*.self_attn", "lm_head"])
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
 
 
 def lora(model, name, seed, base, targets, **changes):
@@ -134,7 +164,7 @@ GGUF_NAMES = {
     "mlp.gate": "ffn_gate_inp", "block_sparse_moe.router": "ffn_gate_inp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
     "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
     "mlp.shared_expert.down_proj": "ffn_down_shexp", "experts_gate": "ffn_gate_exps", "experts_up": "ffn_up_exps",
-    "experts_down": "ffn_down_exps",
+    "experts_down": "ffn_down_exps", "mlp.router": "ffn_gate_inp", "self_attn.sinks": "attn_sinks",
 }
 
 
@@ -147,7 +177,7 @@ def gguf_name(name, arch):
     if stem.startswith("model.layers."):
         _, _, number, inner = stem.split(".", 3)
         new = GGUF_NAMES[inner]
-        if arch in ("olmo2", "gemma2", "gemma3") and inner == "post_attention_layernorm":
+        if arch in ("olmo2", "gemma2", "gemma3", "gpt-oss") and inner == "post_attention_layernorm":
             new = "post_attention_norm"
         return f"blk.{number}.{new}.{ending}"
     return f"{GGUF_NAMES[stem]}.{ending}"
@@ -157,7 +187,19 @@ def gguf_tensors(model):
     """The model's tensors; gates and ups of experts, which it holds in one, apart."""
     for key, tensor in model.state_dict().items():
         layer = ".".join(key.split(".")[:3])
-        if key.endswith((".experts.gate_up_proj", ".input_linear.weight")):
+        if model.config.model_type == "gpt_oss" and (".experts." in key or key.endswith("sinks")):
+            part = key.split(".")[-1]
+            ending = "bias" if part.endswith("bias") else "weight"
+            if ending == "weight" and tensor.dim() == 3:
+                tensor = tensor.transpose(1, 2)
+            if part.startswith("gate_up"):
+                yield f"{layer}.experts_gate.{ending}", tensor[:, ::2]
+                yield f"{layer}.experts_up.{ending}", tensor[:, 1::2]
+            elif part.startswith("down"):
+                yield f"{layer}.experts_down.{ending}", tensor
+            else:
+                yield f"{key}.weight", tensor
+        elif key.endswith((".experts.gate_up_proj", ".input_linear.weight")):
             half = tensor.shape[1] // 2
             yield f"{layer}.experts_gate.weight", tensor[:, :half]
             yield f"{layer}.experts_up.weight", tensor[:, half:]
@@ -211,10 +253,12 @@ def write_gguf(model, name, arch, pick_type, factors=None, orig_context=None, at
         paired = arch in PAIRED and heads
         if paired:
             data = permute(data, heads)
-        kind = gguf.GGMLQuantizationType.F32 if data.ndim == 1 else pick_type(key)
+        kind = gguf.GGMLQuantizationType.F32 if data.ndim == 1 or key.endswith(".bias") else pick_type(key)
         packed = gguf.quants.quantize(np.ascontiguousarray(data), kind)
         writer.add_tensor(gguf_name(key, arch), packed, raw_dtype=kind)
         back = gguf.quants.dequantize(packed, kind).reshape(data.shape)
+        if kind == gguf.GGMLQuantizationType.MXFP4 and not np.array_equal(back, data):
+            raise SystemExit(f"{key}: packing it again changes it")
         converted[key] = torch.tensor(unpermute(back, heads) if paired else back)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -336,6 +380,23 @@ def models():
     family("glm4_moe", hf.Glm4MoeConfig, 28, dtype=torch.bfloat16, num_hidden_layers=3, head_dim=12, attention_bias=True,
            use_qk_norm=True, n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=20, n_shared_experts=2,
            first_k_dense_replace=1, n_group=1, topk_group=1, routed_scaling_factor=1.5)
+    small = dict(SMALL, num_hidden_layers=3, head_dim=16, num_local_experts=6, num_experts_per_tok=2, sliding_window=7,
+                 rope_parameters=dict(rope_type="yarn", rope_theta=150.0, factor=8.0, beta_fast=32.0, beta_slow=1.0,
+                                      truncate=False, original_max_position_embeddings=32))
+    gpt_oss = family("gpt_oss", hf.GptOssConfig, 30, dtype=torch.bfloat16, **small)
+    expect(gpt_oss, OUT / "gpt_oss", 30, SMALL["vocab_size"], "expected_long", 120)  # far beyond 32 positions
+    as_gpt_oss = lambda writer: (
+        experts_of_a_token(writer), writer.add_expert_feed_forward_length(40), writer.add_sliding_window(7),
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN), writer.add_rope_scaling_factor(8.0))
+    write_gguf(gpt_oss, "gpt_oss_gguf", "gpt-oss", bf16, orig_context=32, add=as_gpt_oss)
+    config = hf.GptOssConfig(**{**small, "hidden_size": 64, "intermediate_size": 64})
+    config._attn_implementation = "eager"
+    narrow = hf.AutoModelForCausalLM.from_config(config)
+    randomize(narrow, 31)
+    in_mxfp4(narrow, "gpt_oss_mxfp4", 31)
+    write_gguf(narrow, "gpt_oss_mxfp4_gguf", "gpt-oss", lambda key: T.MXFP4 if "experts_" in key else T.BF16,
+               orig_context=32, add=as_gpt_oss)
+
     lora(qwen3_moe, "qwen3_moe_lora", 29, "qwen3_moe", ["q_proj", "k_proj", "v_proj"])
 
     # A quantized file: the expected logits are those of the weights it really holds.
@@ -371,6 +432,18 @@ def dtypes():
         for row, scale in enumerate((0.0123, -1.75, 3e-7, 60000.0)):  # 3e-7 is a subnormal half
             for place in places:
                 blocks[row, place:place + 2] = np.frombuffer(np.float16(scale * (1 + place / 7) if row < 3 else scale).tobytes(), np.uint8)
+        out[kind.name] = {"blocks": blocks.tobytes().hex(), "values": hex_floats(gguf.quants.dequantize(blocks, kind))}
+    # Those that came later have numbers of their own, so that the others stay.
+    later = np.random.default_rng(21)
+    for kind, places in {T.Q2_K: [80, 82], T.Q3_K: [108], T.IQ4_NL: [0], T.IQ4_XS: [0], T.MXFP4: []}.items():
+        values, size = gguf.GGML_QUANT_SIZES[kind]
+        blocks = later.integers(0, 256, (6, size), dtype=np.uint8)
+        blocks[5] = 255
+        for row, scale in enumerate((0.0123, -1.75, 3e-7, 60000.0, 0.5, 1.0)):
+            for place in places:
+                blocks[row, place:place + 2] = np.frombuffer(np.float16(scale * (1 + place / 700) if row < 3 else scale).tobytes(), np.uint8)
+            if not places:
+                blocks[row, 0] = (0, 1, 2, 120, 127, 252)[row]
         out[kind.name] = {"blocks": blocks.tobytes().hex(), "values": hex_floats(gguf.quants.dequantize(blocks, kind))}
     halves = np.concatenate([np.arange(0, 0x7C01, 97), [0x0001, 0x03FF, 0x0400, 0x7BFF, 0x7C00, 0x8000, 0xFC00, 0xFBFF]]).astype("<u2")
     out["F16"] = {"blocks": halves.tobytes().hex(), "values": hex_floats(halves.view(np.float16).astype(np.float32))}
@@ -450,9 +523,12 @@ def only(names):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--default-model", help="the default model's GGUF file; without it its golden is left as it is")
+    parser.add_argument("--dtypes", action="store_true", help="make dtypes.json alone")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="the folders to make anew; all others stay as they are")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
+    if arguments.dtypes:
+        return dtypes()
     if arguments.only:
         return only(arguments.only)
     OUT.mkdir(parents=True, exist_ok=True)

@@ -3,22 +3,27 @@
 project root, with ../shared/tokenizers present:
 
     pip install tokenizers==0.23.3 sentencepiece==0.2.2 tiktoken==0.14.0 gguf==0.19.0
-    tools/make_tokenizer_goldens.py
+    tools/make_tokenizer_goldens.py [o200k]
+
+`o200k` makes goldens/o200k alone, which needs no files: a small vocabulary that is learned here, with the pattern and the
+special tokens of gpt-oss.
 """
 import base64
 import json
 import pathlib
 import random
+import sys
 
-import gguf
-import sentencepiece
 import tiktoken
-from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 SHARED = pathlib.Path("../shared/tokenizers")
 OUT = pathlib.Path("tests/tokenizer/goldens")
 CL100K = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
           r"|\s+(?!\S)|\s+")
+O200K_WORD = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+              r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?")
+O200K = O200K_WORD + r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 QWEN = CL100K.replace("{1,3}", "")
 
 
@@ -27,6 +32,7 @@ def from_tokenizer(tokenizer):
 
 
 def from_gguf(path, pre_tokenizer, normalizer=None):
+    import gguf
     fields = gguf.GGUFReader(path).fields
     read = lambda key: fields["tokenizer.ggml." + key].contents()
     words, types = read("tokens"), read("token_type")
@@ -51,13 +57,14 @@ def from_tiktoken(path):
 
 
 def from_sentencepiece(path):
+    import sentencepiece
     return sentencepiece.SentencePieceProcessor(model_file=str(path)).encode
 
 
 byte_level = lambda **k: pre_tokenizers.ByteLevel(add_prefix_space=False, **k)
 split = lambda regex: pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(regex), "isolated"), byte_level(use_regex=False)])
 # name: the encoder, and whether special tokens spelled out in text are part of the comparison
-MODELS = {
+MODELS = lambda: {
     "smollm2": (from_gguf("build/models/smollm2.gguf", pre_tokenizers.Sequence(
         [pre_tokenizers.Digits(individual_digits=True), byte_level(use_regex=True)])), True),
     "gpt-2": (from_gguf(SHARED / "checks/ggml-vocab-gpt-2.gguf", byte_level(use_regex=True)), True),
@@ -109,10 +116,45 @@ def lines(items):
     return "[\n" + ",\n".join(json.dumps(x, separators=(",", ":")) for x in items) + "\n]"
 
 
+def o200k(texts):
+    """A small tokenizer.json with gpt-oss's pattern and special tokens, and the ids that it and tiktoken give."""
+    special = ["<|startoftext|>", "<|endoftext|>", "<|return|>", "<|channel|>", "<|start|>", "<|end|>", "<|message|>", "<|call|>"]
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = split(O200K)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(vocab_size=900, min_frequency=2, show_progress=False,
+                                  initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()))
+    tokenizer.train_from_iterator([pathlib.Path(__file__).read_text()] + texts * 3, trainer)
+    tokenizer.add_special_tokens([AddedToken(name, normalized=False, special=True) for name in special])
+    folder = OUT / "o200k"
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    unicode_bytes = {c: i for i, c in byte_characters().items()}
+    ranks = {bytes(unicode_bytes[c] for c in token): i for token, i in tokenizer.get_vocab(False).items()}
+    other = tiktoken.Encoding("small", pat_str=O200K, mergeable_ranks=ranks,
+                              special_tokens={name: tokenizer.token_to_id(name) for name in special})
+    harmony = ["<|start|>user<|message|>Hi<|end|><|start|>assistant<|channel|>final<|message|>", "a<|return|> b", "<|end", "<|call|>"]
+    ids = []
+    for text in texts + harmony:
+        ids.append(tokenizer.encode(text, add_special_tokens=False).ids)
+        if ids[-1] != other.encode(text, allowed_special="all"):
+            raise SystemExit(f"tokenizers and tiktoken differ: {text!r}")
+    (folder / "ids.json").write_text(f'{{"text": {lines(texts + harmony)},\n"ids": {lines(ids)}}}\n')
+
+
+def byte_characters():
+    """GPT-2's character for each byte."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    return {b: chr(b) for b in plain} | {b: chr(256 + i) for i, b in enumerate(sorted(set(range(256)) - set(plain)))}
+
+
 OUT.mkdir(parents=True, exist_ok=True)
 texts = HOSTILE + random_strings(40)
+o200k(texts)
+if sys.argv[1:] == ["o200k"]:
+    sys.exit()
 parts = [f'"text": {lines(texts)}', f'"special": {lines(SPECIAL)}']
-for name, (encode, special) in MODELS.items():
+for name, (encode, special) in MODELS().items():
     wanted = texts + (SPECIAL if special else [])
     parts.append(f'{json.dumps(name)}: {lines([encode(text) for text in wanted])}')
 (OUT / "ids.json").write_text("{\n" + ",\n".join(parts) + "\n}\n")

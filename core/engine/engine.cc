@@ -347,7 +347,11 @@ void Engine::retire(const Sink& done) {
       continue;
     }
     std::vector<Answer> answers;
-    for (OpenSlot& slot : flight->slots) answers.push_back(std::move(slot.answer));
+    for (OpenSlot& slot : flight->slots) {
+      const Tokens& thought = slot.asked->thought;
+      slot.answer.tokens.insert(slot.answer.tokens.begin(), thought.begin(), thought.end());
+      answers.push_back(std::move(slot.answer));
+    }
     flight->drafted.reset();
     Stack stack = std::move(flight->stack);
     flight = flights_.erase(flight);

@@ -45,6 +45,7 @@ StopRules::StopRules(int32_t vocab, const Tokens& end_tokens) : flags_(static_ca
 }
 
 bool StopRules::ends_answer(const Slot& slot, std::span<const TokenId> tokens) const {
+  if (slot.last >= 0 && tokens.back() == slot.last) return true;
   return ends_form(slot.stop, tokens) || (slot.decoding && ends_with_stop(slot.decoding->stops, tokens));
 }
 

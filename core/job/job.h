@@ -35,6 +35,8 @@ struct Job {
     WeightStorage weights = WeightStorage::automatic;
     int32_t context = 0;        ///< most positions of a prompt; 0: as the model says
     std::string chat = "auto";  ///< chat template: its name, a YAML file, or auto: as the model says
+    Reasoning reasoning = Reasoning::none;  ///< chat
+    int32_t reasoning_tokens = 1024;        ///< most tokens of a thought
     bool chat_is_file() const { return chat.ends_with(".yaml") || chat.ends_with(".yml"); }
   } model;
 
@@ -197,6 +199,7 @@ struct Job {
     bool spans = false;               ///< where every value stands in its document
     bool trace = false;               ///< pced: which document spoke each token of an answer
     bool sources = false;             ///< extract: rows say which model gave each value
+    bool reasoning = false;           ///< what the model thought before an answer
     bool confidence = false;          ///< how likely every value is right
     SampleRows samples = SampleRows::vote;
     std::string calibration;  ///< file that `sheaf calibrate` wrote; empty: probabilities as decoded

@@ -35,6 +35,16 @@ enum class TooLong : uint8_t {
 template <>
 inline constexpr std::string_view kWords<TooLong>[] = {"refuse", "truncate", "split"};
 
+/// How much a model thinks before it answers.
+enum class Reasoning : uint8_t {
+  none,  ///< it answers at once
+  low,
+  medium,
+  high,
+};
+template <>
+inline constexpr std::string_view kWords<Reasoning>[] = {"none", "low", "medium", "high"};
+
 /// How HTML in documents is read.
 enum class Html : uint8_t {
   keep,  ///< with its tags

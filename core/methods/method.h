@@ -59,6 +59,10 @@ void build_ape(std::span<const RecordParts> records, bool shared, std::vector<St
 /// are the same ones, and the questions of the next round share its document. `map-reduce`.
 void build_map_reduce(std::span<const RecordParts> records, bool shared, std::vector<Stack>& out);
 
+/// Makes thinking a round before the answers of a stack, where some have Slot::thinking; the others wait for
+/// them.
+void think_first(Stack& stack);
+
 /// Refuses a record without documents to be read one by one.
 void check_chains(const RecordParts& record, std::string_view method);
 

@@ -169,6 +169,7 @@ Slot make_slot(const RecordParts& record, size_t question) {
   slot.allowed = parts.copied ? record.copies : parts.allowed;
   slot.watch = parts.watch;
   slot.search = parts.search;
+  slot.thinking = parts.thinking;
   slot.decoding = record.decoding;
   slot.stream = mix(record.stream, record.question_of(question));
   if (const size_t sample = record.sample_of(question); sample > 0) slot.stream = mix(slot.stream, sample);

@@ -53,6 +53,8 @@ void check_experts(const ModelConfig& config, const std::string& source) {
   check_count(source, "the number of experts", experts.count, 65536);
   check_count(source, "the number of experts of a token", experts.per_token, 256);
   check_count(source, "the MLP size of an expert", experts.ffn, 1 << 22);
+  if (experts.choice_bias && experts.logit_bias)
+    fail("{}: the router has a bias on logits and one for the choice", source);
   if (experts.per_token > experts.count)
     refuse("{}: a token goes through {} experts, but there are only {}", source, experts.per_token,
            experts.count);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/model/activation.h"
 #include "core/model/rope.h"
 
 namespace sheaf {
@@ -13,12 +14,6 @@ enum class QkNorm : uint8_t {
   none,
   per_head,  ///< over each head (Qwen3)
   whole,     ///< over the whole projection (OLMo-2)
-};
-
-/// What the gate of an MLP goes through: down(activation(gate) · up).
-enum class Activation : uint8_t {
-  silu,
-  gelu_tanh,  ///< GELU by its tanh formula (Gemma)
 };
 
 /// Where RMS norms of the residual stream stand in a layer: before a block, or on what it adds.
@@ -57,6 +52,8 @@ struct Experts {
   bool shared_gate = false;  ///< what that gives is weighed by sigmoid(its gate · x)
   RouterScores scores = RouterScores::softmax;
   bool choice_bias = false;  ///< a bias on the scores, for the choice alone
+  bool logit_bias = false;   ///< a bias on the router's logits (gpt-oss); not with choice_bias
+  bool biases = false;       ///< gate, up and down of each expert add a bias
   bool normalized = false;   ///< weights are scores divided by the sum over the chosen ones
   float factor = 1;          ///< on the weights
 };
@@ -84,6 +81,7 @@ struct ModelConfig {
   Norms norms;
   Biases biases;
   Activation activation = Activation::silu;
+  bool sinks = false;  ///< each query head has one more logit in its softmax, of no key
   Experts experts;
   bool tied_output = false;  ///< the output projection is the embedding
 

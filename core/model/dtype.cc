@@ -1,6 +1,6 @@
-// The block layouts up to Q6_K are ggml's. Scales are fp16 and quants have at most 6 bits, so every product
-// here is exact in fp32 and the result does not depend on whether the compiler fuses it with the addition
-// that follows.
+// The block layouts are ggml's, but for those of core/model/scaled_blocks.h. Scales are fp16 and quants have
+// at most 6 bits, so every product here is exact in fp32 and the result does not depend on whether the
+// compiler fuses it with the addition that follows.
 #include "core/model/dtype.h"
 
 #include <algorithm>
@@ -114,6 +114,74 @@ void q6_k_block(const std::byte* block, float* out) {
   }
 }
 
+/// Sixteen groups of 16 values, each with four bits of a scale and four of a minimum.
+void q2_k_block(const std::byte* block, float* out) {
+  const float d = half_at(block + 80);
+  const float dmin = half_at(block + 82);
+  for (int group = 0; group < 16; ++group) {
+    const int packed = byte_at(block, group), in_half = group % 8;
+    const float step = d * static_cast<float>(packed & 15);
+    const float floor = dmin * static_cast<float>(packed >> 4);
+    const std::byte* quants = block + 16 + group / 8 * 32 + in_half % 2 * 16;
+    for (int i = 0; i < 16; ++i)
+      out[group * 16 + i] = step * static_cast<float>(byte_at(quants, i) >> in_half / 2 * 2 & 3) - floor;
+  }
+}
+
+/// Sixteen groups of 16 values, each with a scale of 6 bits; the third bits of all values come first.
+void q3_k_block(const std::byte* block, float* out) {
+  const float d = half_at(block + 108);
+  const std::byte* scales = block + 96;
+  for (int group = 0; group < 16; ++group) {
+    const int low = byte_at(scales, group % 8) >> group / 8 * 4 & 15;
+    const int high = byte_at(scales, 8 + group % 4) >> group / 4 * 2 & 3;
+    const float step = d * static_cast<float>((low | high << 4) - 32);
+    const int in_half = group % 8, first = in_half % 2 * 16, row = in_half / 2;
+    const std::byte* quants = block + 32 + group / 8 * 32 + first;
+    for (int i = 0; i < 16; ++i) {
+      const int third = byte_at(block, first + i) >> (group / 8 * 4 + row) & 1;
+      const int quant = (byte_at(quants, i) >> row * 2 & 3) | third << 2;
+      out[group * 16 + i] = step * static_cast<float>(quant - 4);
+    }
+  }
+}
+
+/// What four bits of IQ4_NL and IQ4_XS stand for.
+constexpr float kIq4[] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+
+/// Sixteen bytes of four-bit codes, the first 16 of their values in the low bits.
+void decode_codes(const std::byte* codes, const float* values, float step, float* out) {
+  for (int i = 0; i < 16; ++i) {
+    const int pair = byte_at(codes, i);
+    out[i] = step * values[pair & 15];
+    out[i + 16] = step * values[pair >> 4];
+  }
+}
+
+void iq4_nl_block(const std::byte* block, float* out) {
+  decode_codes(block + 2, kIq4, half_at(block), out);
+}
+
+void iq4_xs_block(const std::byte* block, float* out) {
+  const float d = half_at(block);
+  const int high = load_value<uint16_t>(block + 2);
+  for (int group = 0; group < 8; ++group) {
+    const int low = byte_at(block + 4, group / 2) >> group % 2 * 4 & 15;
+    const int scale = (low | (high >> group * 2 & 3) << 4) - 32;
+    decode_codes(block + 8 + group * 16, kIq4, d * static_cast<float>(scale), out + group * 32);
+  }
+}
+
+/// E2M1 codes with a power of two before them, 2^(byte - 127): exact also as bf16. 255 is NaN.
+void mxfp4_block(const std::byte* block, float* out) {
+  constexpr float kHalves[] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+  const uint32_t scale = byte_at(block, 0);
+  // Half of the scale, which is subnormal for the two smallest.
+  uint32_t half = scale < 2 ? 0x00200000U << scale : (scale - 1) << 23;
+  if (scale == 255) half = 0x7fc00000U;
+  decode_codes(block + 1, kHalves, std::bit_cast<float>(half), out);
+}
+
 // Blocks of core/model/scaled_blocks.h.
 
 template <int Values>
@@ -176,19 +244,20 @@ constexpr TensorType kTypes[] = {
     {"INT4", 32, 20, -1, false, DType::int4_32, blocks<int4_block<32>, 32, 20>},
     {"INT4", 128, 68, -1, false, DType::int4_128, blocks<int4_block<128>, 128, 68>},
     {"NF4", 64, 36, -1, false, DType::nf4, blocks<nf4_block, 64, 36>},
+    {"MXFP4", 32, 17, 39, false, DType::mxfp4, blocks<mxfp4_block, 32, 17>},
+    {"Q2_K", 256, 84, 10, false, DType::q2_k, blocks<q2_k_block, 256, 84>, 2, 80},
+    {"Q3_K", 256, 110, 11, false, DType::q3_k, blocks<q3_k_block, 256, 110>, 1, 108},
+    {"IQ4_NL", 32, 18, 20, false, DType::iq4_nl, blocks<iq4_nl_block, 32, 18>, 1},
+    {"IQ4_XS", 256, 136, 23, false, DType::iq4_xs, blocks<iq4_xs_block, 256, 136>, 1},
     {"Q5_1", 32, 24, 7},
     {"Q8_1", 32, 36, 9},
-    {"Q2_K", 256, 84, 10},
-    {"Q3_K", 256, 110, 11},
     {"Q8_K", 256, 292, 15},
     {"IQ2_XXS", 256, 66, 16},
     {"IQ2_XS", 256, 74, 17},
     {"IQ3_XXS", 256, 98, 18},
     {"IQ1_S", 256, 50, 19},
-    {"IQ4_NL", 32, 18, 20},
     {"IQ3_S", 256, 110, 21},
     {"IQ2_S", 256, 82, 22},
-    {"IQ4_XS", 256, 136, 23},
     {"I8", 1, 1, 24, true},
     {"I16", 1, 2, 25, true},
     {"I32", 1, 4, 26, true},
@@ -200,7 +269,6 @@ constexpr TensorType kTypes[] = {
     {"Q4_0_8_8", 32, 18, 33},
     {"TQ1_0", 256, 54, 34},
     {"TQ2_0", 256, 66, 35},
-    {"MXFP4", 32, 17, 39},
     {"F8_E4M3", 1, 1, -1, true},
     {"F8_E5M2", 1, 1, -1, true},
     {"U64", 1, 8, -1, true},

@@ -8,8 +8,9 @@
 
 namespace sheaf {
 
-/// How the values of a matrix are stored. Those after bf16 are blocks that sheaf itself puts together out of
-/// checkpoints whose scales lie apart (core/model/scaled_blocks.h).
+/// How the values of a matrix are stored. Those from e4m3_32 to nf4 are blocks that sheaf itself puts
+/// together out of checkpoints whose scales lie apart (core/model/scaled_blocks.h). A GPU keeps no type after
+/// nf4 packed.
 enum class DType : uint8_t {
   f32,
   f16,
@@ -25,7 +26,12 @@ enum class DType : uint8_t {
   e4m3_128,
   int4_32,
   int4_128,
-  nf4
+  nf4,
+  mxfp4,
+  q2_k,
+  q3_k,
+  iq4_nl,
+  iq4_xs
 };
 
 /// A value that need not be aligned.

@@ -1,4 +1,6 @@
 // The loops have no branch on a value, so that they vectorize: they run at the speed of memory.
+#include <algorithm>
+
 #include "core/model/dtype.h"
 #include "core/model/scaled_blocks.h"
 
@@ -45,6 +47,14 @@ bool float_scales(DType dtype, const std::byte* data, int64_t count) {
   return reached == 0;
 }
 
+/// Whether the powers of two of MXFP4 are so small that no value overflows: 6 · 2^(252 - 127) does not.
+bool small_powers(const std::byte* data, int64_t count) {
+  constexpr int64_t kBytes = 17;
+  uint8_t most = 0;
+  for (int64_t i = 0; i < count / 32; ++i) most = std::max(most, std::to_integer<uint8_t>(data[i * kBytes]));
+  return most <= 252;
+}
+
 bool e4m3_values(DType dtype, const std::byte* data, int64_t count) {
   const int64_t bytes = block_bytes(dtype), values = block_values(dtype), blocks = count / values;
   uint8_t reached = 0;
@@ -75,6 +85,8 @@ bool surely_finite(DType dtype, const std::byte* data, int64_t count) {
       return exponents_below<uint16_t>(data, count, kHalfExponent, kHalfExponent);
     case DType::bf16:
       return exponents_below<uint16_t>(data, count, kBf16Exponent, kBf16Exponent);
+    case DType::mxfp4:
+      return small_powers(data, count);
     default:
       break;
   }

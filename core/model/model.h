@@ -1,5 +1,4 @@
 #pragma once
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -84,8 +83,9 @@ struct Matrix {
 };
 
 struct ExpertWeights {
-  Matrix gate, up;  ///< [ffn of an expert, hidden]
-  Matrix down;      ///< [hidden, ffn of an expert]
+  Matrix gate, up;                                      ///< [ffn of an expert, hidden]
+  Matrix down;                                          ///< [hidden, ffn of an expert]
+  Matrix gate_bias = {}, up_bias = {}, down_bias = {};  ///< [rows of the matrix], or empty
 };
 
 struct LayerWeights {
@@ -97,7 +97,8 @@ struct LayerWeights {
   Matrix gate, up;                     ///< [mlp_width, hidden], or empty where that is 0
   Matrix down;                         ///< [hidden, mlp_width]
   Matrix router;                       ///< [experts, hidden], or empty
-  Matrix router_bias;                  ///< [experts], added to scores for the choice; or empty
+  Matrix router_bias;                  ///< [experts], added to logits, or to scores for the choice; or empty
+  Matrix sinks;                        ///< [heads], logits of no key; or empty
   Matrix shared_gate;                  ///< [1, hidden], or empty
   std::vector<ExpertWeights> experts;  ///< as many as the router has rows
   // [rows of the matrix], or empty, as ModelConfig::biases says.
@@ -113,22 +114,26 @@ struct LayerWeights {
     return list;
   }
   /// Everything else; some are empty.
-  std::array<const Matrix*, 15> vectors() const {
-    return {&pre_attention_norm,
-            &post_attention_norm,
-            &pre_mlp_norm,
-            &post_mlp_norm,
-            &q_norm,
-            &k_norm,
-            &q_bias,
-            &k_bias,
-            &v_bias,
-            &o_bias,
-            &gate_bias,
-            &up_bias,
-            &down_bias,
-            &router_bias,
-            &shared_gate};
+  std::vector<const Matrix*> vectors() const {
+    std::vector<const Matrix*> list{&pre_attention_norm,
+                                    &post_attention_norm,
+                                    &pre_mlp_norm,
+                                    &post_mlp_norm,
+                                    &q_norm,
+                                    &k_norm,
+                                    &q_bias,
+                                    &k_bias,
+                                    &v_bias,
+                                    &o_bias,
+                                    &gate_bias,
+                                    &up_bias,
+                                    &down_bias,
+                                    &router_bias,
+                                    &shared_gate,
+                                    &sinks};
+    for (const ExpertWeights& expert : experts)
+      list.insert(list.end(), {&expert.gate_bias, &expert.up_bias, &expert.down_bias});
+    return list;
   }
 };
 

@@ -23,6 +23,10 @@ void make_scores(RouterScores kind, std::span<float> logits) {
 
 void route(const Experts& experts, std::span<float> logits, std::span<const float> bias,
            std::span<Choice> chosen) {
+  if (experts.logit_bias) {
+    for (size_t i = 0; i < logits.size(); ++i) logits[i] += bias[i];
+    bias = {};
+  }
   const bool finite = std::ranges::all_of(logits, [](float logit) { return std::isfinite(logit); });
   make_scores(experts.scores, logits);
   const auto rank = [&](int32_t expert) {

@@ -13,8 +13,8 @@ struct Choice {
 };
 
 /// The experts of a token, the one with the highest score first. `logits` [experts] become scores; `bias` is
-/// as long, or empty. `chosen` has room for Experts::per_token. A token whose logits are not finite gets
-/// weights that are NaN.
+/// as long, or empty; it is part of the logits, or for the choice alone. `chosen` has room for
+/// Experts::per_token. A token whose logits are not finite gets weights that are NaN.
 void route(const Experts& experts, std::span<float> logits, std::span<const float> bias,
            std::span<Choice> chosen);
 

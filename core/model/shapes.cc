@@ -136,12 +136,20 @@ class RandomWeights {
 void make_experts(const ModelConfig& config, RandomWeights& make, LayerWeights& layer) {
   const Experts& experts = config.experts;
   layer.router = make.projection("router", experts.count, config.hidden);
-  if (experts.choice_bias) layer.router_bias = make.vector("router_bias", experts.count, 0);
+  if (experts.choice_bias || experts.logit_bias)
+    layer.router_bias = make.vector("router_bias", experts.count, 0);
   if (experts.shared_gate) layer.shared_gate = make.projection("shared_gate", 1, config.hidden);
-  for (int32_t i = 0; i < experts.count; ++i)
-    layer.experts.push_back({make.projection("gate", experts.ffn, config.hidden),
-                             make.projection("up", experts.ffn, config.hidden),
-                             make.projection("down", config.hidden, experts.ffn)});
+  for (int32_t i = 0; i < experts.count; ++i) {
+    ExpertWeights expert{make.projection("gate", experts.ffn, config.hidden),
+                         make.projection("up", experts.ffn, config.hidden),
+                         make.projection("down", config.hidden, experts.ffn)};
+    if (experts.biases) {
+      expert.gate_bias = make.vector("gate_bias", experts.ffn, 0);
+      expert.up_bias = make.vector("up_bias", experts.ffn, 0);
+      expert.down_bias = make.vector("down_bias", config.hidden, 0);
+    }
+    layer.experts.push_back(std::move(expert));
+  }
 }
 
 }  // namespace
@@ -250,6 +258,7 @@ Model make_random_model(const ModelConfig& config, uint32_t seed) {
       layer.down = make.projection("down", config.hidden, width);
     }
     if (described.experts) make_experts(config, make, layer);
+    if (config.sinks) layer.sinks = make.vector("sinks", config.heads, 1);
     const auto bias = [&](bool there, const Matrix& weight, Matrix& values) {
       if (there) values = make.vector(weight.name + "_bias", weight.rows, 0);
     };

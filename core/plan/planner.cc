@@ -157,7 +157,10 @@ std::string Planner::try_build(std::span<const RecordParts> group, std::vector<S
   if (!reason.empty()) return reason;
   const size_t before = stacks.size();
   builder_.build(group, stacks);
-  for (size_t i = before; i < stacks.size() && reason.empty(); ++i) reason = unfit(stacks[i]);
+  for (size_t i = before; i < stacks.size() && reason.empty(); ++i) {
+    think_first(stacks[i]);
+    reason = unfit(stacks[i]);
+  }
   if (!reason.empty()) stacks.resize(before);
   return reason;
 }

@@ -66,6 +66,15 @@ struct AnswerSearch {
   int32_t most_tokens = 256;  ///< after which the best answer so far is taken
 };
 
+/// How an answer thinks before it is given: in an earlier round, after which `close` or `cut` opens the
+/// answer.
+struct Thinking {
+  int32_t budget = 0;  ///< most tokens of a thought
+  TokenId end = -1;    ///< ends a thought
+  Tokens close;        ///< begins with `end`, and opens the answer
+  Tokens cut;          ///< in its place after a thought that reached the budget; holds `end` too
+};
+
 /// How the scores of several chains become one row of scores; `core/engine/fuse_chains.cc` defines them.
 enum class Aggregate : uint8_t { max, mixture, product };
 
@@ -81,6 +90,9 @@ struct Slot {
   std::shared_ptr<const Watch> watch;             ///< nothing: only the answer itself is wanted
   std::shared_ptr<const Decoding> decoding;       ///< nothing: as the engine's options say
   std::shared_ptr<const AnswerSearch> search;     ///< nothing: token by token
+  std::shared_ptr<const Thinking> thinking;       ///< nothing: it is answered at once
+  TokenId last = -1;         ///< a token that ends it besides the end of a text; -1: none
+  Tokens thought;            ///< decoded in an earlier round, and part of the answer
   uint64_t stream = 0;       ///< names the slot's random numbers: depends on the record, never on the batch
   int32_t record = 0;        ///< whose answer it is: index into the records of the plan's window
   int32_t question = 0;      ///< index of the question or attribute inside the record

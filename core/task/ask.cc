@@ -6,6 +6,7 @@
 #include "core/task/own_prompt.h"
 #include "core/task/record_row.h"
 #include "core/task/text_answers.h"
+#include "core/task/thinking.h"
 #include "core/text/utf8.h"
 
 namespace sheaf {
@@ -42,6 +43,10 @@ class AskTask : public WordedTask {
         examples_(context.examples ? context.examples->of("") : std::vector<Example>()),
         own_(tokenizer_, job_.task.prompt,
              {.apart = chains_, .asks = true, .answer_has_space = chat_.turn.empty()}) {
+    thinking_ = make_thinking({tokenizer_, chat_, job_});
+    if (thinking_ && (wording_.one_by_one || wording_.answers != AnswerForm::each))
+      refuse("model.reasoning does not work with method.name {}; use ippd, separate or prefix",
+             job_.method.name);
     blank_line_ = own_.between();
     bin_ = make_bin(examples_);
     own_.check_head(bin_->instruction);
@@ -97,6 +102,7 @@ class AskTask : public WordedTask {
 
   std::vector<std::optional<Tokens>> wanted(const Record& record, const nlohmann::json& gold) const override {
     if (wording_.one_by_one) return Task::wanted(record, gold);  // refuses
+    if (thinking_) refuse("training data has no thoughts; set model.reasoning: none");
     std::vector<std::optional<Tokens>> answers;
     for (const Question& question : record.questions) {
       answers.emplace_back();
@@ -386,7 +392,12 @@ class AskTask : public WordedTask {
   TextPieces question_pieces(const Record& record, const Question& question, bool in_words = false) const {
     const std::string text = question_text(record, question, in_words);
     if (chat_.turn.empty()) return {{text + (own_.has_question() ? "" : "Answer:"), false}};
-    return {{text, false}, {chat_.turn, true}};
+    return {{text, false}, {thinks(question) ? chat_.think.turn : chat_.turn, true}};
+  }
+
+  /// Whether its answer comes after a thought: free ones do.
+  bool thinks(const Question& question) const {
+    return thinking_ && question.options.empty() && !copies(question);
   }
 
   QuestionParts make_question(const Record& record, const Question& question) {
@@ -401,6 +412,7 @@ class AskTask : public WordedTask {
       refuse("{} has no tokens for the question; use a model whose tokenizer covers its text",
              tokenizer_name(context_));
     parts.max_tokens = job_.method.max_value_tokens;
+    if (thinks(question)) parts.thinking = thinking_;
     const bool copied = kind == AnswerKind::span && !job_.task.free_spans;
     if (job_.task.prompt.answer_end == AnswerEnd::end_of_text && !copied) parts.stop = Stop::text;
     parts.watch = question.options.empty() ? watch_ : chosen_watch_;
@@ -441,7 +453,17 @@ class AskTask : public WordedTask {
     return !job_.task.free_spans && answer_kind(question, job_.task.answers) == AnswerKind::span;
   }
 
-  RowAnswer read_answer(const Record& record, const Question& question, const Answer& answer) const {
+  RowAnswer read_answer(const Record& record, const Question& question, const Answer& whole) const {
+    if (!thinks(question)) return read_said(record, question, whole);
+    const ThoughtAnswer said = split_thought(*thinking_, whole.tokens);
+    Answer answer = whole;
+    answer.tokens.assign(said.answer.begin(), said.answer.end());
+    RowAnswer out = read_said(record, question, answer);
+    note_thought(said, out);
+    return out;
+  }
+
+  RowAnswer read_said(const Record& record, const Question& question, const Answer& answer) const {
     RowAnswer out;
     const std::string text = tokenizer_.decode(answer.tokens);
     if (copies(question)) {
@@ -473,6 +495,7 @@ class AskTask : public WordedTask {
   std::shared_ptr<const BinParts> bin_;
   std::optional<FindingParts> findings_;           ///< what all first rounds have in common
   std::shared_ptr<const FindingParts> summaries_;  ///< where the first round is the same for all records
+  std::shared_ptr<const Thinking> thinking_;       ///< of free answers; null: they begin at once
   Tokens null_;  ///< how a null answer begins; questions with options have none
   std::shared_ptr<const Watch> watch_, chosen_watch_;
   std::vector<std::shared_ptr<const AnswerTrie>> letters_;  ///< the first letter, the first two, …

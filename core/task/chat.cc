@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/task/text_answers.h"
+#include "core/task/thinking.h"
 #include "core/text/utf8.h"
 
 namespace sheaf {
@@ -151,7 +152,8 @@ class ObjectAnswer {
 /// before the user's last text is shared by the dialogs that begin so.
 class ChatTask : public WordedTask {
  public:
-  explicit ChatTask(const TaskContext& context) : WordedTask(context), objects_(context) {
+  explicit ChatTask(const TaskContext& context)
+      : WordedTask(context), thinking_(make_thinking(context)), objects_(context) {
     auto bin = std::make_shared<BinParts>();
     bin->instruction = begin_text(tokenizer_);
     bin_ = std::move(bin);
@@ -172,6 +174,8 @@ class ChatTask : public WordedTask {
     }
     parts.bin = bin_;
     QuestionParts question;
+    question.thinking = thinking_;
+    if (thinking_) pieces.last.back() = {chat_.think.turn, true};
     std::tie(parts.document, question.tokens) = encode_both(pieces);
     if (question.tokens.empty())
       refuse("{} has no tokens for the prompt; use a model whose tokenizer covers its text",
@@ -187,13 +191,16 @@ class ChatTask : public WordedTask {
     if (answers.empty()) return {record.id, no_answer()};
     if (record.object) return {record.id, objects_.read(*record.object, answers)};
     const Answer& answer = answers[0];
-    std::string text = tokenizer_.decode(answer.tokens);
+    const ThoughtAnswer said =
+        thinking_ ? split_thought(*thinking_, answer.tokens) : ThoughtAnswer{{}, answer.tokens};
+    std::string text = tokenizer_.decode(said.answer);
     size_t end = text.size();
     if (record.decoding)
       for (const std::string& stop : record.decoding->stops) end = std::min(end, text.find(stop));
     text.resize(end);
     RowAnswer out{valid_utf8(text)};
     out.finish = answer.ending == Ending::length ? Finish::length : Finish::stop;
+    note_thought(said, out);
     if (job_.output.logprobs) out.logprob = answer.logprob;
     if (job_.output.raw) out.raw = valid_utf8(tokenizer_.decode(answer.tokens, false));
     return {record.id, std::move(out)};
@@ -213,6 +220,7 @@ class ChatTask : public WordedTask {
   }
 
   std::shared_ptr<const BinParts> bin_;
+  std::shared_ptr<const Thinking> thinking_;  ///< of free texts; null: they do not
   ObjectAnswer objects_;
 };
 

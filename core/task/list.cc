@@ -33,6 +33,9 @@ class ListTask : public WordedTask {
  public:
   ListTask(const TaskContext& context, const Schema& schema)
       : WordedTask(context), schema_(schema), asks_(job_.task.kind == TaskKind::ask) {
+    if (job_.model.reasoning != Reasoning::none)
+      refuse("model.reasoning does not work with method.name {}; use ippd, separate or prefix",
+             job_.method.name);
     if (asks_) {
       auto bin = std::make_shared<BinParts>();
       bin->instruction =

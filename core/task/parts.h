@@ -15,6 +15,7 @@ struct QuestionParts {
   std::shared_ptr<const Watch> watch = {};
   bool copied = false;  ///< only RecordParts::copies are allowed
   std::shared_ptr<const AnswerSearch> search = {};
+  std::shared_ptr<const Thinking> thinking = {};
 
   const AnswerTrie* list() const { return allowed ? allowed->list() : nullptr; }
   /// The most tokens that its answer takes, or all its options together.

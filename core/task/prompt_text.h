@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/task/task.h"
+#include "core/task/thinking.h"
 #include "core/task/value.h"
 #include "core/text/utf8.h"
 #include "core/tokenizer/chat_template.h"
@@ -88,6 +89,14 @@ class WordedTask : public Task {
   void add_details(double logprob, const std::string& text, Read& read) const {
     if (job_.output.logprobs) read.logprob = logprob;
     if (job_.output.raw) read.raw = valid_utf8(text);
+  }
+
+  /// Adds what came before an answer.
+  void note_thought(const ThoughtAnswer& said, RowAnswer& read) const {
+    if (said.cut)
+      read.note =
+          (read.note.empty() ? "" : read.note + "; ") + "the thought was cut at model.reasoning_tokens";
+    if (job_.output.reasoning) read.reasoning = valid_utf8(tokenizer_.decode(said.thought));
   }
 
   /// The row of answers to a record's questions.

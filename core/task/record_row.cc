@@ -147,11 +147,11 @@ double confidence_of(const RowAnswer& read, const Answer& answer, const Tokens& 
 }
 
 bool is_row_key(std::string_view name) {
-  static constexpr std::array<std::string_view, 25> kKeys = {
+  static constexpr std::array<std::string_view, 26> kKeys = {
       "samples",    "citations",       "trace",         "sources",     "id",         "category",     "values",
       "notes",      "logprobs",        "raw",           "spans",       "confidence", "null_margins", "answer",
       "answers",    "option",          "note",          "null_margin", "finish",     "logprob",      "parts",
-      "cut_tokens", "document_tokens", "answer_tokens", "seconds"};
+      "cut_tokens", "document_tokens", "answer_tokens", "seconds",     "reasoning"};
   return std::ranges::find(kKeys, name) != kKeys.end();
 }
 

@@ -41,12 +41,13 @@ struct SpokenPiece {
 /// An answer or an attribute's value, and what is said about it.
 struct RowAnswer {
   RowValue value = nullptr;
-  std::string note = {};                   ///< what was wrong with it; empty: nothing
-  std::optional<std::string> option = {};  ///< multiple choice: the text of the letter in `value`
-  std::optional<Finish> finish = {};       ///< chat only
-  std::optional<double> logprob = {};      ///< where the job asks for it
-  std::optional<std::string> raw = {};     ///< where the job asks for it: what the model wrote
-  std::optional<double> confidence = {};   ///< where the job asks for it: in [0, 1]
+  std::string note = {};                      ///< what was wrong with it; empty: nothing
+  std::optional<std::string> option = {};     ///< multiple choice: the text of the letter in `value`
+  std::optional<Finish> finish = {};          ///< chat only
+  std::optional<double> logprob = {};         ///< where the job asks for it
+  std::optional<std::string> raw = {};        ///< where the job asks for it: what the model wrote
+  std::optional<std::string> reasoning = {};  ///< where the job asks for it: what it thought before
+  std::optional<double> confidence = {};      ///< where the job asks for it: in [0, 1]
   std::optional<double> null_margin =
       {};  ///< beside it, where null is an answer: the null_bias that makes it null
   std::optional<std::vector<SpokenPiece>> trace = {};  ///< pced, where the job asks for it

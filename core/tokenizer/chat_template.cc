@@ -35,6 +35,25 @@ ChatTemplate llama3(std::string name, std::string default_system) {
 ChatTemplate qwen3() {
   ChatTemplate chat = chatml("qwen3", "", "<think>\n\n</think>\n\n");  // an empty thought: thinking off
   chat.thoughts = EarlierThoughts::until_query;
+  chat.think = {"<|im_end|>\n<|im_start|>assistant\n<think>\n", "</think>", "</think>\n\n", "\n</think>\n\n"};
+  return chat;
+}
+
+/// gpt-oss's, without a date. The system text is the developer's message; answers begin in the final channel.
+ChatTemplate harmony() {
+  ChatTemplate chat{"harmony",
+                    "<|start|>developer<|message|># Instructions\n\n",
+                    "<|end|>",
+                    "<|start|>user<|message|>",
+                    "<|end|><|start|>assistant<|channel|>final<|message|>",
+                    ""};
+  chat.answer_close = "<|end|>";
+  chat.think = {"<|end|><|start|>assistant<|channel|>analysis<|message|>", "<|end|>", chat.turn, chat.turn};
+  chat.opening =
+      "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\nKnowledge "
+      "cutoff: "
+      "2024-06\n\nReasoning: low\n\n# Valid channels: analysis, commentary, final. Channel must be included "
+      "for every message.<|end|>";
   return chat;
 }
 
@@ -56,6 +75,7 @@ const std::vector<ChatTemplate>& all_templates() {
        "<|im_end|><|im_start|>assistant<|im_sep|>", "", false, "<|im_end|>"},
       {"phi4-mini", "<|system|>", "<|end|>", "<|user|>", "<|end|><|assistant|>", "", false, "<|end|>"},
       {"olmo2", "<|system|>\n", "\n", "<|user|>\n", "\n<|assistant|>\n", "", false, "<|endoftext|>\n"},
+      harmony(),
       {"plain", "", "", "", "", ""},
   };
   return all;
@@ -112,6 +132,7 @@ std::vector<TextPiece> opening(const ChatTemplate& chat, const std::optional<std
   std::vector<TextPiece> pieces;
   if (system) pieces = {{chat.system_open, true}, {*system, false}, {chat.system_close, true}};
   pieces.insert(chat.system_in_user ? pieces.begin() : pieces.end(), TextPiece{chat.user_open, true});
+  if (!chat.opening.empty()) pieces.insert(pieces.begin(), {chat.opening, true});
   return pieces;
 }
 
@@ -128,6 +149,13 @@ std::vector<std::string> chat_template_names() {
   std::vector<std::string> names;
   for (const ChatTemplate& chat : all_templates()) names.push_back(chat.name);
   return names;
+}
+
+ChatTemplate with_effort(ChatTemplate chat, std::string_view effort) {
+  constexpr std::string_view kUsual = "Reasoning: low";
+  if (const size_t at = chat.opening.find(kUsual); at != std::string::npos)
+    chat.opening.replace(at, kUsual.size(), "Reasoning: " + std::string(effort));
+  return chat;
 }
 
 std::vector<TextPiece> chat_pieces(const ChatTemplate& chat, std::string_view system, std::string_view user) {

@@ -18,10 +18,19 @@ enum class EarlierThoughts : uint8_t {
                 ///< others go with the newlines after them
 };
 
+/// How an answer thinks first: a prompt has `turn` in place of ChatTemplate::turn, and the answer comes after
+/// the thought and `close`. All empty: the template has no switch.
+struct ChatThinking {
+  std::string turn;   ///< "<|im_end|>\n<|im_start|>assistant\n<think>\n"
+  std::string end;    ///< a token's text: "</think>"
+  std::string close;  ///< begins with it
+  std::string cut;    ///< in place of it, after a thought that had to end
+};
+
 /// A chat layout: one of a fixed, named set, or one that was read from a file or found by what the model's
-/// own template renders. A prompt is: [bos] user_open + user text + turn, and the model's answer follows.
-/// Where there is a system text, system_open + system text + system_close stand before user_open (or after
-/// it, see system_in_user).
+/// own template renders. A prompt is: [bos] opening + user_open + user text + turn, and the model's answer
+/// follows. Where there is a system text, system_open + system text + system_close stand before user_open (or
+/// after it, see system_in_user).
 struct ChatTemplate {
   std::string name;            ///< chatml, qwen3, ..., which docs/tokenizers.md lists; "own": the model's own
   std::string system_open;     ///< before the system text, e.g. "<|im_start|>system\n"
@@ -36,7 +45,12 @@ struct ChatTemplate {
   bool trims = false;             ///< texts of a dialog lose the white space around them
   EarlierThoughts thoughts = EarlierThoughts::keep;
   bool takes_system = true;  ///< false: a system text has no place
+  ChatThinking think = {};
+  std::string opening = {};  ///< markup before everything else, also where there is no system text
 };
+
+/// The template for an effort of the model ("low", "medium", "high"), where its opening names one.
+ChatTemplate with_effort(ChatTemplate chat, std::string_view effort);
 
 /// What was said in a chat so far.
 struct Dialog {

@@ -153,13 +153,14 @@ bool place_system(ChatTemplate& chat, const std::string& alone, const std::strin
 }
 
 /// Renders the probes. Throws BadText where the template is not understood, or refuses even a user's turn.
-std::vector<ChatProbe> render_probes(const JinjaTemplate& jinja, const Tokenizer& tokenizer) {
+std::vector<ChatProbe> render_probes(const JinjaTemplate& jinja, const Tokenizer& tokenizer,
+                                     bool thinking = false) {
   std::vector<ChatProbe> probes = make_probes();
   JinjaInputs inputs;
   const std::string bos = text_of(tokenizer, tokenizer.bos);
   inputs.bos_token = kBos;
   inputs.eos_token = text_of(tokenizer, tokenizer.eos);
-  inputs.enable_thinking = false;
+  inputs.enable_thinking = thinking;
   for (ChatProbe& probe : probes) {
     inputs.messages.clear();
     if (probe.dialog.system) inputs.messages.push_back({"system", *probe.dialog.system});
@@ -183,6 +184,24 @@ std::vector<ChatProbe> render_probes(const JinjaTemplate& jinja, const Tokenizer
       probe.own->replace(at, kBos.size(), bos);
   }
   return probes;
+}
+
+/// Where thinking turned on changes only what follows the user's text, and an empty thought stands there when
+/// it is off: a switch.
+void find_switch(const JinjaTemplate& jinja, const Tokenizer& tokenizer, ChatTemplate& chat) {
+  constexpr std::string_view kOpened = "<think>", kClosed = "</think>";
+  const size_t end = chat.turn.rfind(kClosed);
+  if (end == std::string::npos) return;
+  try {
+    const auto off = cut_at(render_probes(jinja, tokenizer)[probe_user].own, {kProbeUser});
+    const auto on = cut_at(render_probes(jinja, tokenizer, true)[probe_user].own, {kProbeUser});
+    if (!off || !on || (*on)[0] != (*off)[0] || (*on)[1] == (*off)[1] || (*off)[1] != chat.turn) return;
+    ChatThinking think{(*on)[1], std::string(kClosed), chat.turn.substr(end), {}};
+    if (think.turn.rfind(kOpened) == std::string::npos) think.turn += std::string(kOpened) + "\n";
+    think.cut = "\n" + think.close;
+    chat.think = std::move(think);
+  } catch (const BadText&) {  // of thinking alone: then there is no switch
+  }
 }
 
 /// Compares where the model's own template takes the dialog and `chat` does.
@@ -233,6 +252,7 @@ constexpr std::string_view kAlmost = "except for white space around texts or tho
 std::string by_jinja(std::string_view jinja) {
   const auto has = [jinja](std::string_view text) { return jinja.find(text) != std::string_view::npos; };
   if (has("<|im_sep|>")) return "phi4";
+  if (has("<|channel|>") && has("<|message|>")) return "harmony";
   if (has("<|im_start|>")) {
     if (has("named SmolLM")) return "smollm2";
     if (has("enable_thinking") || has("<think>")) return "qwen3";
@@ -256,6 +276,7 @@ std::string by_tokens(const Tokenizer& tokenizer) {
     return id && tokenizer.is_special(*id);
   };
   if (special("<|im_sep|>")) return "phi4";
+  if (special("<|channel|>") && special("<|message|>")) return "harmony";
   if (special("<|im_start|>")) return has("<think>") ? "qwen3" : "chatml";
   if (special("<|start_header_id|>")) return "llama3";
   if (special("[INST]")) return "mistral";
@@ -307,11 +328,14 @@ ChatChoice choose_chat_template(std::string_view jinja, const Tokenizer& tokeniz
   const std::string look = by_jinja(jinja);
   const ChatTemplate& guess = chat_template(look.empty() ? by_tokens(tokenizer) : look);
   if (jinja.empty()) return {guess, "the model has no template of its own; chosen by its tokens"};
+  if (look == "harmony") return {guess, "by its look; the model's own writes today's date into every prompt"};
   try {
-    const std::vector<ChatProbe> probes = render_probes(JinjaTemplate(jinja), tokenizer);
+    const JinjaTemplate own_jinja(jinja);
+    const std::vector<ChatProbe> probes = render_probes(own_jinja, tokenizer);
     const FittingChat known = best_known(guess.name, probes);
     if (known.fit == ChatFit::all) return {known.chat, "the model's own template renders the same"};
-    const FittingChat own = best_own(probes);
+    FittingChat own = best_own(probes);
+    find_switch(own_jinja, tokenizer, own.chat);
     if (own.fit == ChatFit::all)
       return {
           own.chat, "read from the model's own template",

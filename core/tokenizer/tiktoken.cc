@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <vector>
 
@@ -74,6 +75,21 @@ std::vector<AddedToken> llama3_special() {
   return all;
 }
 
+/// Those of gpt-oss. Of o200k_base alone, two have these ids and the others are free.
+std::vector<AddedToken> harmony_special() {
+  std::vector<AddedToken> all = {{"<|startoftext|>", 199998}, {"<|endoftext|>", 199999},
+                                 {"<|return|>", 200002},      {"<|constrain|>", 200003},
+                                 {"<|channel|>", 200005},     {"<|start|>", 200006},
+                                 {"<|end|>", 200007},         {"<|message|>", 200008},
+                                 {"<|call|>", 200012},        {"<|endofprompt|>", 200018}};
+  const size_t named = all.size();
+  for (TokenId id = 200000; id < 201088; ++id)
+    if (std::ranges::find(all.begin(), all.begin() + static_cast<ptrdiff_t>(named), id, &AddedToken::id) ==
+        all.begin() + static_cast<ptrdiff_t>(named))
+      all.push_back({fmt::format("<|reserved_{}|>", id), id});
+  return all;
+}
+
 std::vector<AddedToken> special_of(size_t ranks) {
   if (ranks == 128000) return llama3_special();
   if (ranks == 100256)
@@ -82,7 +98,7 @@ std::vector<AddedToken> special_of(size_t ranks) {
             {"<|fim_middle|>", 100259},
             {"<|fim_suffix|>", 100260},
             {"<|endofprompt|>", 100276}};
-  if (ranks == 199998) return {{"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}};
+  if (ranks == 199998) return harmony_special();
   return {};
 }
 

@@ -128,7 +128,7 @@ void SplittingTokenizer::collect_end_tokens() {
   };
   if (eos) add(*eos);
   for (const char* name : {"<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>",
-                           "<|end|>", "</s>", "<end_of_turn>", "<|return|>"}) {
+                           "<|end|>", "</s>", "<end_of_turn>", "<|return|>", "<|call|>"}) {
     const AddedToken* token = added_.find_content(name);
     if (token != nullptr && token->special) add(token->id);
   }

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 
+#include "core/model/activation.h"
 #include "core/model/panel.h"
 
 namespace sheaf {
@@ -20,18 +21,25 @@ struct Kernels {
   float (*softmax)(float* scores, int64_t n);
 
   /// The weights e^(score + log_scale), scaled so that the largest is kMostWeight, as whole numbers of two
-  /// planes, their bytes flipped. Returns the sum of weight · inverse_scale, of the largest as 1. Everything
-  /// has room for n rounded up to kPanel, where the scales are 0; the scores are lost.
+  /// planes, their bytes flipped. Returns the sum of weight · inverse_scale, of the largest as 1, and of
+  /// e^sink, which is minus infinity for none. Everything has room for n rounded up to kPanel, where the
+  /// scales are 0; the scores are lost.
   static constexpr float kMostWeight = 127.0f * 256;
   float (*weigh)(float* scores, const float* log_scales, const float* inverse_scales, int64_t n, uint8_t flip,
-                 int8_t* high, int8_t* low);
+                 int8_t* high, int8_t* low, float sink);
 
   /// out = x / sqrt(mean(x²) + eps) * weight; out may be x.
   void (*rms_norm)(const float* x, const float* weight, int64_t n, float eps, float* out);
 
-  /// out[i] = activation(gate) · up for rows of a panel's gates and then its ups, `stride` floats apart.
+  /// out[i] = activation(gate) · up, or as Activation::clamped says, for rows of a panel's gates and then its
+  /// ups, `stride` floats apart.
   using Gated = void (*)(const float* both, int64_t stride, int64_t rows, float* out, int64_t out_stride);
-  Gated gated_silu, gated_gelu;
+  Gated gated_silu, gated_gelu, gated_clamped;
+  Gated gated(Activation activation) const {
+    return activation == Activation::silu        ? gated_silu
+           : activation == Activation::gelu_tanh ? gated_gelu
+                                                 : gated_clamped;
+  }
 
   /// x = cap · tanh(x / cap) for n values, with room for n rounded up to kPanel.
   void (*soft_cap)(float* x, int64_t n, float cap);

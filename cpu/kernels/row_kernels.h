@@ -83,6 +83,21 @@ void rms_norm(const float* x, const float* weight, int64_t n, float eps, float* 
   for (int64_t j = 0; j < n; ++j) out[j] = x[j] * scale * weight[j];
 }
 
+/// Activation::clamped.
+void gated_clamped(const float* both, int64_t stride, int64_t rows, float* out, int64_t out_stride) {
+  const Vec most = broadcast(kGateClamp), least = broadcast(-kGateClamp), one = broadcast(1.0f);
+  const Vec power = broadcast(-1.44269504f * kGateSlope), highest = broadcast(126.0f);
+  for (int64_t row = 0; row < rows; ++row, both += stride, out += out_stride) {
+    Vec result[kPerPanel];
+    unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) {
+      const Vec gate = at_most(most, load(both + kLanes * v));
+      const Vec up = at_most(most, at_least(least, load(both + kPanel + kLanes * v)));
+      result[v] = gate / (one + exp2<5>(at_most(highest, gate * power))) * (up + one);
+    });
+    unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) { store(out + kLanes * v, result[v]); });
+  }
+}
+
 /// The highest of n scores. Those up to the end of the panel become minus infinity.
 float highest_score(float* scores, int64_t n) {
   const int64_t padded = round_up_to_panel(n);
@@ -157,12 +172,13 @@ float to_exponents(float* scores, const float* log_scales, int64_t n) {
 /// the highest, and 2^x with the sum and rounding; about 22 vector operations a vector, against 6 · head_dim
 /// for its score and its value. As in softmax(), score j always adds to lane j % 16.
 float weigh(float* scores, const float* log_scales, const float* inverse_scales, int64_t n, uint8_t flip,
-            int8_t* high, int8_t* low) {
+            int8_t* high, int8_t* low, float sink) {
   if (n == 0) return 0;
   constexpr float kMostExponent = 14.9886847f;  // 2^ this is kMostWeight
   // From here on, the sum of both would be rounded so far that a weight could exceed kMostWeight.
   constexpr float kLargeExponent = 65536.0f;
   float highest = to_exponents(scores, log_scales, n);
+  const float beyond = std::exp2(sink * 1.44269504f - highest);  // 0 where there is no sink
   if (highest >= kLargeExponent || highest <= -kLargeExponent) {
     for (int64_t i = 0; i < round_up_to_panel(n); ++i) scores[i] -= highest;
     highest = 0;
@@ -182,19 +198,12 @@ float weigh(float* scores, const float* log_scales, const float* inverse_scales,
     });
     put_bytes(numbers, flip, high + i, low + i);
   }
-  return sum_lanes(sums) / Kernels::kMostWeight;
+  return sum_lanes(sums) / Kernels::kMostWeight + beyond;
 }
 
 [[maybe_unused]] Kernels make_kernels(const MultiplyKernel& product) {
-  return {kInstructionSet,
-          product.panels_at_once,
-          product.multiply,
-          softmax,
-          weigh,
-          rms_norm,
-          gated_silu,
-          gated_gelu,
-          soft_cap};
+  return {kInstructionSet, product.panels_at_once, product.multiply, softmax, weigh, rms_norm, gated_silu,
+          gated_gelu,      gated_clamped,          soft_cap};
 }
 
 }  // namespace

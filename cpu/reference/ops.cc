@@ -70,8 +70,8 @@ void attend(std::span<const float> query, const Scores& how, const float* keys, 
     scores[j] = dot * how.scale;
   }
   soft_cap(how.cap, scores);
-  const float top = *std::max_element(scores.begin(), scores.end());
-  float sum = 0;
+  const float top = std::max(how.sink, *std::max_element(scores.begin(), scores.end()));
+  float sum = std::exp(how.sink - top);
   for (float& score : scores) {
     score = std::exp(score - top);
     sum += score;
@@ -87,6 +87,11 @@ void gate(Activation activation, std::span<const float> gates, std::span<const f
           std::span<float> out) {
   constexpr float kRootTwoByPi = 0.797884561f;
   for (size_t i = 0; i < out.size(); ++i) {
+    if (activation == Activation::clamped) {
+      const float x = std::min(gates[i], kGateClamp);
+      out[i] = x / (1.0f + std::exp(-kGateSlope * x)) * (std::clamp(up[i], -kGateClamp, kGateClamp) + 1.0f);
+      continue;
+    }
     const float x = gates[i];
     const float active = activation == Activation::silu
                              ? x / (1.0f + std::exp(-x))

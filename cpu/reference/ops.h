@@ -1,6 +1,7 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -45,8 +46,9 @@ void soft_cap(float cap, std::span<float> x);
 
 /// How queries and keys become scores.
 struct Scores {
-  float scale;  ///< on query · key
-  float cap;    ///< of soft_cap()
+  float scale;                                           ///< on query · key
+  float cap;                                             ///< of soft_cap()
+  float sink = -std::numeric_limits<float>::infinity();  ///< a logit of no key; minus infinity: none
 };
 
 /// One query head over the keys and values in `slots`, in that order; zeros where there are none.
@@ -54,7 +56,7 @@ struct Scores {
 void attend(std::span<const float> query, const Scores& how, const float* keys, const float* values,
             int64_t stride, std::span<const int64_t> slots, std::span<float> out);
 
-/// out = activation(gate) * up.
+/// out = activation(gate) * up, or as Activation::clamped says.
 void gate(Activation activation, std::span<const float> gates, std::span<const float> up,
           std::span<float> out);
 

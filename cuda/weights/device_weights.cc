@@ -325,9 +325,11 @@ int64_t DeviceWeights::bytes() const {
 }
 
 bool can_stay_packed(const Model& model) {
-  // Sorted int4 (fp32 that is put together on reading) would grow.
+  // Sorted int4 (fp32 that is put together on reading) would grow; cuda/ops/expand.cu decodes no type after
+  // NF4.
   const auto fits = [](const Matrix& matrix) {
-    return matrix.cols % 8 == 0 && !(matrix.source && matrix.dtype == DType::f32);
+    return matrix.cols % 8 == 0 && matrix.dtype <= DType::nf4 &&
+           !(matrix.source && matrix.dtype == DType::f32);
   };
   for (const LayerWeights& layer : model.layers)
     for (const Matrix* matrix : layer.linears())

@@ -47,6 +47,10 @@ std::array<uint8_t, 32> question_digest(const QuestionParts& question) {
       .number(question.watch ? 1 : 0);
   if (question.watch) digester.tokens(question.watch->null).real(static_cast<double>(question.watch->bias));
   const AnswerTrie* list = question.list();
+  if (question.thinking) {  // of others it adds nothing, so that their digests stay what they were
+    digester.number(static_cast<uint64_t>(question.thinking->budget)).tokens(question.thinking->close);
+    digester.tokens(question.thinking->cut);
+  }
   add_trie(digester, list);
   digester.text(question.allowed ? question.allowed->name() : "");
   digester.number(list ? list->options().size() : 0);

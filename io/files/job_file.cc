@@ -42,6 +42,7 @@ void read_model(YamlMap map, Job& job, bool files, MistakeList& found) {
   read_keys("model", map, job, found);
   const bool chat_read = found.attempt([&] { read_chat(map, model); });
   found.attempt([&] { map.finish(); });
+  if (job.task.kind != TaskKind::none) check_scopes("model", map, job, found);
   found.attempt([&] {
     if (only_on_gpu(model.cpu_dtype))
       refuse("{}: a CPU does not compute in {}; use f32, int16 or int8", map.where("cpu_dtype"),
@@ -400,6 +401,13 @@ void check_places(const Job& job) {
         job.file);
 }
 
+/// The column of several answers has no place for them.
+void check_thoughts(const Job& job) {
+  if (job.output.reasoning && job.output.format != OutputFormat::jsonl && job.task.kind == TaskKind::ask &&
+      !asks_one_question(job))
+    refuse("{}: output.reasoning of several answers works only with output.format jsonl", job.file);
+}
+
 /// Examples have one context each.
 void check_example_contexts(const Job& job) {
   if (job.task.kind == TaskKind::ask && !job.task.examples.path.empty() && job.input.has_documents())
@@ -465,6 +473,7 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
   read("method", [&](YamlMap& method) { method_fits = read_method(method, job, files, found); });
   if (method_fits) read("task", [&](YamlMap& task) { check_task_fits(task, job, found); });
   read("engine", [&](YamlMap& engine) { read_engine(engine, job, found); });
+  read("model", [&](YamlMap& model) { read_model(model, job, files, found); });
   read("output", [&](YamlMap& output) { read_output(output, job, files, method_fits, found); });
   read("cost", [&](YamlMap& cost) {
     read_keys("cost", cost, job, found);
@@ -472,9 +481,9 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
   });
   read("estimate", [&](YamlMap& estimate) { found.attempt([&] { read_estimate_section(estimate); }); });
   read("input", [&](YamlMap& input) { read_input(input, job, files, found); });
-  read("model", [&](YamlMap& model) { read_model(model, job, files, found); });
   if (found.empty()) found.attempt([&] { check_one_by_one(job); });
   if (found.empty()) found.attempt([&] { check_places(job); });
+  if (found.empty()) found.attempt([&] { check_thoughts(job); });
   if (found.empty()) found.attempt([&] { check_example_contexts(job); });
   if (found.empty()) found.attempt([&] { check_prompt(job); });
   if (found.empty()) found.attempt([&] { check_samples(job); });

@@ -73,6 +73,10 @@ const Takes kAny, kPath{.path = true}, kColumn{.text = "a column"},
 
 const Scope kExtract{"task.kind extract", [](const Job& job) { return job.task.kind == TaskKind::extract; }};
 const Scope kAsk{"task.kind ask", [](const Job& job) { return job.task.kind == TaskKind::ask; }};
+const Scope kNotExtract{"task.kind chat and ask",
+                        [](const Job& job) { return job.task.kind != TaskKind::extract; }};
+const Scope kThinking{"model.reasoning low, medium and high",
+                      [](const Job& job) { return job.model.reasoning != Reasoning::none; }};
 const Scope kNotChat{"task.kind extract and ask",
                      [](const Job& job) { return job.task.kind != TaskKind::chat; }};
 const Scope kPced{"method.name pced",
@@ -148,6 +152,11 @@ void add_model_keys(Keys& keys) {
          return job.model.chat_is_file() ? std::filesystem::path(chat).filename().string() : chat;
        }},
       rows, "The chat layout of prompts: auto (the model's own), a template's name, or a YAML file");
+  model.add<&Model::reasoning>("reasoning", kAny, answers,
+                               "Whether the model thinks before a free answer, and how much", {kNotExtract});
+  model.add<&Model::reasoning_tokens>("reasoning_tokens", whole(1, 1 << 20), answers,
+                                      "The most tokens of a thought, after which the answer begins",
+                                      {kThinking});
 }
 
 void add_input_keys(Keys& keys) {
@@ -454,6 +463,8 @@ void add_output_keys(Keys& keys) {
                                 "A rows file ends with the window that reaches this many rows");
   output.add<&O::logprobs>("logprobs", kAny, rows, "Adds the log-probability of every value", {kOwnRows});
   output.add<&O::raw>("raw", kAny, rows, "Adds the text that the model wrote for every value", {kOwnRows});
+  output.add<&O::reasoning>("reasoning", kAny, rows, "Adds what the model thought before each answer",
+                            {kThinking, kOwnRows});
   output.add<&O::confidence>("confidence", kAny, rows, "Adds how likely every value or answer is right");
   output.add<&O::samples>("samples", kAny, rows,
                           "Of several samples: the most frequent answer with its share as confidence, or all",

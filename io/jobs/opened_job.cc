@@ -37,9 +37,13 @@ int32_t pool_pages(int64_t bytes, const Backend& backend) {
 }  // namespace
 
 ChatChoice choose_chat(const Job::ModelPart& model, std::string_view jinja, const Tokenizer& tokenizer) {
-  if (model.chat == "auto") return choose_chat_template(jinja, tokenizer);
-  if (model.chat_is_file()) return {read_chat_file(model.chat), "model.chat names a file"};
-  return {chat_template(model.chat), "model.chat names it"};
+  ChatChoice choice = model.chat == "auto" ? choose_chat_template(jinja, tokenizer)
+                      : model.chat_is_file()
+                          ? ChatChoice{read_chat_file(model.chat), "model.chat names a file"}
+                          : ChatChoice{chat_template(model.chat), "model.chat names it"};
+  if (model.reasoning != Reasoning::none)
+    choice.chat = with_effort(std::move(choice.chat), word_of(model.reasoning));
+  return choice;
 }
 
 OpenedJob::OpenedJob(Job job) : job_(std::move(job)) {

@@ -63,7 +63,7 @@ nlohmann::ordered_json JobPlan::json() const {
   if (experts.count > 0) json["rows_per_expert"] = rows_per_expert();
   if (reuses) json["reused"] = read.reused;
   if (read.trusted > 0) json["trusted"] = read.trusted;
-  if (engine.first_answers > 0) json["findings"] = engine.first_answers;
+  if (engine.first_answers > 0) json[thinks ? "thoughts" : "findings"] = engine.first_answers;
   for (const Bin& bin : bins)
     json["bins"][bin.title] = {
         {"records", bin.records}, {"stacks", bin.stacks}, {"head_tokens", bin.head_tokens}};
@@ -112,12 +112,14 @@ std::string JobPlan::text(const Job& job) const {
         engine.first_answers == 1 ? "1 document makes"
                                   : fmt::format("each of {} documents makes", engine.first_answers));
   else if (engine.first_answers > 0)
-    say("rounds   2: first {} of at most {} tokens, then the answers from them",
-        counted(engine.first_answers, "finding"), job.method.finding_tokens);
+    say("rounds   2: first {} of at most {} tokens, then the answers{}",
+        counted(engine.first_answers, thinks ? "thought" : "finding"),
+        thinks ? job.model.reasoning_tokens : job.method.finding_tokens, thinks ? "" : " from them");
   say("steps    {} of at most {} tokens, if every answer has {} tokens{}", engine.steps, step_tokens,
       answer_tokens,
       engine.first_answers > 0 && !job.input.scored_by_question()
-          ? fmt::format(" and every finding {}", job.method.finding_tokens)
+          ? fmt::format(" and every {} {}", thinks ? "thought" : "finding",
+                        thinks ? job.model.reasoning_tokens : job.method.finding_tokens)
           : "");
   if (experts.count > 0)
     say("experts  a step gives each of the {} of a layer {:.0f} tokens on average", experts.count,
@@ -187,6 +189,7 @@ std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool a
   plan.kv_pool_bytes = options.pages * page_bytes;
   plan.answer_tokens = answer_tokens;
   plan.reuses = known.has_value();
+  plan.thinks = opened.job().model.reasoning != Reasoning::none;
   plan.experts = opened.model().config.experts;
   if (ids) plan.duplicates = ids->notice();
   return plan;

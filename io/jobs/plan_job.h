@@ -23,6 +23,7 @@ struct JobPlan {
   int64_t kv_pool_bytes = 0;  ///< memory for keys and values
   int32_t answer_tokens = 0;  ///< assumed
   bool reuses = false;        ///< answers of earlier runs are left out
+  bool thinks = false;        ///< what a first round gives are thoughts
   std::string duplicates;     ///< a notice of records with the id of an earlier one; empty: none
   Experts experts;            ///< of the model
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/model/shapes.h"
 #include "core/tokenizer/chat_template.h"
@@ -20,13 +21,11 @@ struct TensorCount {
 /// colon, a tied output is the embedding. Adds up all parameters.
 ordered_json count_tensors(const Model& model, int64_t& parameters) {
   std::map<std::string, TensorCount> types;
-  std::string last;
+  std::set<std::string> seen;
   const auto add = [&](const Matrix& matrix) {
     if (matrix.empty()) return;
     TensorCount& count = types[dtype_name(matrix.dtype)];
-    std::string name = matrix.name.substr(0, matrix.name.find(':'));
-    if (name != last) ++count.tensors;
-    last = std::move(name);
+    if (seen.insert(matrix.name.substr(0, matrix.name.find(':'))).second) ++count.tensors;
     count.bytes += matrix.rows * matrix.row_bytes();
     parameters += matrix.rows * matrix.cols;
   };
@@ -95,6 +94,7 @@ ordered_json describe_model(const std::string& path) {
         {"pre_mlp", config.norms.pre_mlp},
         {"post_mlp", config.norms.post_mlp}}},
       {"experts", describe_experts(config.experts)},
+      {"sinks", config.sinks},
       {"tied_output", config.tied_output},
       {"parameters", parameters},
       {"active_parameters", parameters - idle_weights(config)},

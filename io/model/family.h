@@ -18,17 +18,19 @@ struct ExpertTensors {
   const char* down = "down_proj";
   const char* gate_up = nullptr;   ///< or: gates and ups of all experts in one tensor,
   const char* all_down = nullptr;  ///< and their downs in another
+  bool in_turns = false;           ///< or: as io/model/experts_in_turns.h says, under `experts`
   const char* shared = "mlp.shared_expert.";
   const char* shared_gate = "mlp.shared_expert_gate";
 };
 
 /// How the files of a family hold its weights, where they differ from Llama's.
 struct FamilyTensors {
-  // Norms of a layer in Hugging Face checkpoints; GGUF files call them alike in all families.
+  // Norms of a layer in Hugging Face checkpoints; GGUF files call all but one alike in all families.
   const char* pre_attention_norm = "input_layernorm";
   const char* post_attention_norm = "post_attention_layernorm";
   const char* pre_mlp_norm = "post_attention_layernorm";
   const char* post_mlp_norm = "post_feedforward_layernorm";
+  const char* gguf_pre_mlp_norm = "ffn_norm";
   bool norms_less_one = false;  ///< Hugging Face checkpoints hold all norms as w - 1
   bool fused_qkv = false;       ///< q, k and v in one tensor
   bool fused_gate_up = false;   ///< gate and up in one tensor

@@ -28,9 +28,8 @@ void refuse_unsupported(const GgufFields& fields, const Family& family) {
     if (fields.has(key) && fields.number(key) != value && !reads(key))
       refuse("{}: {} is {}, which is not supported", fields.source(), fields.named(key), fields.number(key));
   }
-  for (const char* name :
-       {"rope.scaling.yarn_ext_factor", "rope.scaling.yarn_attn_factor", "rope.scaling.yarn_log_multiplier",
-        "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow"}) {
+  for (const char* name : {"rope.scaling.yarn_ext_factor", "rope.scaling.yarn_attn_factor",
+                           "rope.scaling.yarn_log_multiplier"}) {
     if (fields.has(name)) refuse("{}: {} is not supported", fields.source(), fields.named(name));
   }
 }
@@ -52,7 +51,7 @@ std::vector<float> divisors(const GgufFile& gguf, const char* name, int32_t pair
   return values;
 }
 
-RopeTable read_table(const GgufFields& fields, ModelConfig& config) {
+RopeTable read_table(const GgufFields& fields, ModelConfig& config, bool truncate) {
   const GgufFile& gguf = fields.gguf();
   const int32_t dim = config.rotary_dim;
   const double base = positive(fields, "rope.freq_base", 10000);
@@ -79,8 +78,13 @@ RopeTable read_table(const GgufFields& fields, ModelConfig& config) {
   }
   const auto per_pair = divisors(gguf, "rope_freqs.weight", dim / 2);
   if (type == "yarn" && per_pair.empty()) {
-    const double scale = yarn_attention_factor(factor) * attention_factor;
-    return yarn_rope(base, dim, {.factor = factor, .original_context = original, .attention_factor = scale});
+    YarnScaling scaling{.factor = factor,
+                        .original_context = original,
+                        .attention_factor = yarn_attention_factor(factor) * attention_factor};
+    scaling.beta_fast = positive(fields, "rope.scaling.yarn_beta_fast", scaling.beta_fast);
+    scaling.beta_slow = positive(fields, "rope.scaling.yarn_beta_slow", scaling.beta_slow);
+    scaling.truncate = truncate;
+    return yarn_rope(base, dim, scaling);
   }
   if (type != "none" && type != "linear") {
     refuse(
@@ -142,14 +146,14 @@ ModelConfig read_sizes(const GgufFields& fields) {
 
 }  // namespace
 
-void read_gguf_rope(const GgufFields& file, ModelConfig& config, bool partial) {
+void read_gguf_rope(const GgufFields& file, ModelConfig& config, bool partial, bool truncate) {
   config.rotary_dim = count(file, "rope.dimension_count", config.head_dim);
   if (config.rotary_dim > config.head_dim || config.rotary_dim % 2 != 0 ||
       (!partial && config.rotary_dim != config.head_dim)) {
     refuse("{}: {} of {} dimensions are rotary, which is not supported for {}", file.source(),
            config.rotary_dim, config.head_dim, config.family);
   }
-  config.ropes = {read_table(file, config)};
+  config.ropes = {read_table(file, config, truncate)};
 }
 
 void read_gguf_experts(const GgufFields& file, ModelConfig& config, bool normalized) {
@@ -162,9 +166,11 @@ void read_gguf_experts(const GgufFields& file, ModelConfig& config, bool normali
   constexpr const char* kFunction = "expert_gating_func";
   if (const int64_t function = file.has(kFunction) ? file.integer(kFunction) : 1; function == 2)
     experts.scores = RouterScores::sigmoid;
+  else if (function == 3)
+    experts.normalized = true;
   else if (function != 1)
-    refuse("{}: {} is {}; supported are 1 (softmax) and 2 (sigmoid)", file.source(), file.named(kFunction),
-           function);
+    refuse("{}: {} is {}; supported are 1 (softmax), 2 (sigmoid) and 3 (softmax of the chosen)",
+           file.source(), file.named(kFunction), function);
   for (size_t i = 0; i < config.layers.size(); ++i) {
     const auto find = [&](const char* name) {
       return file.gguf().find_tensor(fmt::format("blk.{}.{}", i, name));

@@ -28,8 +28,8 @@ class GgufFields {
 };
 
 /// Sets rotary_dim and the rotary table of all layers; lowers the context where the factors are only for a
-/// shorter one. `partial`: only a part of a head may rotate.
-void read_gguf_rope(const GgufFields& file, ModelConfig& config, bool partial = true);
+/// shorter one. `partial`: only a part of a head may rotate; `truncate`: YaRN counts whole pairs.
+void read_gguf_rope(const GgufFields& file, ModelConfig& config, bool partial = true, bool truncate = true);
 
 /// Sets experts by the metadata and by the tensors of the layers, where the file has them. `normalized`:
 /// where it does not say.

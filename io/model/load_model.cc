@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "io/base/foreign_files.h"
+#include "io/model/experts_in_turns.h"
 #include "io/model/lora.h"
 #include "io/model/model_config.h"
 #include "io/model/model_files.h"
@@ -184,7 +185,7 @@ class Loader {
     const FamilyTensors& names = family_.tensors;
     layer.pre_attention_norm = norm(norms.pre_attention, names.pre_attention_norm, "attn_norm");
     layer.post_attention_norm = norm(norms.post_attention, names.post_attention_norm, "post_attention_norm");
-    layer.pre_mlp_norm = norm(norms.pre_mlp, names.pre_mlp_norm, "ffn_norm");
+    layer.pre_mlp_norm = norm(norms.pre_mlp, names.pre_mlp_norm, names.gguf_pre_mlp_norm);
     layer.post_mlp_norm = norm(norms.post_mlp, names.post_mlp_norm, "post_ffw_norm");
   }
 
@@ -229,9 +230,16 @@ class Loader {
     if (config_.experts.choice_bias)
       layer.router_bias =
           tensors_.take(module + names.router + ".e_score_correction_bias", {config_.experts.count});
+    if (config_.experts.logit_bias)
+      layer.router_bias = tensors_.take(module + names.router + ".bias", {config_.experts.count});
     if (config_.experts.shared_gate) layer.shared_gate = linear_of(module + names.shared_gate, 1, hidden);
     if (config_.experts.shared_ffn > 0)
       load_gated(module + names.shared, config_.experts.shared_ffn, layer.gate, layer.up, layer.down);
+    if (names.in_turns) {
+      layer.experts = take_experts_in_turns(tensors_, module + names.experts,
+                                            {config_.experts.count, config_.hidden, ffn});
+      return;
+    }
     if (names.gate_up != nullptr) {
       const auto both = stacked(weight(module + names.gate_up), 2 * ffn, hidden);
       const auto downs = stacked(weight(module + names.all_down), hidden, ffn);
@@ -263,6 +271,8 @@ class Loader {
     layer.router = tensors_.take(weight(module + "ffn_gate_inp"), {config_.experts.count, hidden});
     if (config_.experts.choice_bias)
       layer.router_bias = tensors_.take(module + "exp_probs_b.bias", {config_.experts.count});
+    if (config_.experts.logit_bias)
+      layer.router_bias = tensors_.take(module + "ffn_gate_inp.bias", {config_.experts.count});
     if (config_.experts.shared_gate)
       layer.shared_gate = tensors_.take(weight(module + "ffn_gate_inp_shexp"), {hidden});
     if (shared > 0) {
@@ -274,7 +284,20 @@ class Loader {
                ups = stacked(weight(module + "ffn_up_exps"), ffn, hidden),
                downs = stacked(weight(module + "ffn_down_exps"), hidden, ffn);
     for (size_t i = 0; i < gates.size(); ++i) layer.experts.push_back({gates[i], ups[i], downs[i]});
+    if (config_.experts.biases) {
+      load_gguf_biases(module + "ffn_gate_exps", ffn, &ExpertWeights::gate_bias, layer);
+      load_gguf_biases(module + "ffn_up_exps", ffn, &ExpertWeights::up_bias, layer);
+      load_gguf_biases(module + "ffn_down_exps", hidden, &ExpertWeights::down_bias, layer);
+    }
     if (adapter_ != nullptr) attach_experts(layer);
+  }
+
+  /// Biases of a layer's experts, which lie in one tensor.
+  void load_gguf_biases(const std::string& module, int64_t size, Matrix ExpertWeights::*bias,
+                        LayerWeights& layer) {
+    const Matrix all = tensors_.take(module + ".bias", {config_.experts.count, size});
+    for (size_t i = 0; i < layer.experts.size(); ++i)
+      layer.experts[i].*bias = all.slice(static_cast<int64_t>(i), 1, fmt::format("{}:{}", all.name, i));
   }
 
   /// Adapters call the matrices of a GGUF file by their other names.
@@ -333,6 +356,10 @@ class Loader {
       layer.k_norm = norm(kKNorm, whole ? keys : config_.head_dim);
     }
     layer.o = linear(kO, hidden, queries);
+    if (config_.sinks) {
+      constexpr Name kSinks{"self_attn.sinks", "attn_sinks.weight"};
+      layer.sinks = tensors_.take(in_layer(kSinks, named_), {config_.heads});
+    }
     load_mlp(layer);
     load_biases(layer);
     // Old checkpoints keep the rope table, which is derived from the configuration.

@@ -2,6 +2,7 @@
 // expert by expert, and lora_B as [out, rank · experts], rank by rank. Versions differ in which of the
 // tensor's two sizes they take for "in"; only the shapes tell.
 #include "core/base/error.h"
+#include "io/base/mapped_file.h"
 #include "io/model/lora.h"
 #include "io/model/tensor_map.h"
 

@@ -107,6 +107,7 @@ Quantization read_bitsandbytes(const JsonFields& fields) {
 double Quantization::stored_bits() const {
   if (kind == Kind::fp8) return 8.25;
   if (kind == Kind::nf4) return 4.5;
+  if (kind == Kind::mxfp4) return 4.25;
   return group % 128 == 0 ? 4.25 : 5;
 }
 
@@ -126,11 +127,14 @@ std::optional<Quantization> read_quantization(const JsonFields& config, const st
   if (method == "awq") return read_awq(fields);
   if (method == "compressed-tensors") return read_compressed(fields);
   if (method == "bitsandbytes") return read_bitsandbytes(fields);
-  not_supported(fields, "quant_method", "fp8, fbgemm_fp8, compressed-tensors, gptq, awq, bitsandbytes");
+  if (method == "mxfp4") return Quantization{Kind::mxfp4};
+  not_supported(fields, "quant_method",
+                "fp8, fbgemm_fp8, compressed-tensors, gptq, awq, bitsandbytes, mxfp4");
 }
 
 std::optional<Matrix> take_quantized(TensorMap& tensors, const Quantization& quantization,
                                      const std::string& module, int64_t rows, int64_t cols) {
+  if (quantization.kind == Kind::mxfp4) return {};
   const QuantizedParts parts(tensors, module, rows, cols);
   if (quantization.kind == Kind::fp8) return take_fp8(parts, quantization);
   if (quantization.kind == Kind::nf4) return take_nf4(parts);

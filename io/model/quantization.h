@@ -16,6 +16,7 @@ struct Quantization {
     awq,          ///< int4, eight rows in a word
     packed_int4,  ///< int4, eight columns in a word, row by row (compressed-tensors)
     nf4,          ///< bitsandbytes
+    mxfp4,        ///< gpt-oss: experts only, as io/model/experts_in_turns.h says
   };
   Kind kind;
   int64_t group = 0;                       ///< int4: columns with one scale; 0: all

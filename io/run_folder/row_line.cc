@@ -62,6 +62,7 @@ void add_answer(const RowAnswer& answer, ordered_json& out) {
   if (answer.finish) out["finish"] = finish_name(*answer.finish);
   if (answer.logprob) out["logprob"] = *answer.logprob;
   if (answer.raw) out["raw"] = *answer.raw;
+  if (answer.reasoning) out["reasoning"] = *answer.reasoning;
   if (answer.confidence) out["confidence"] = *answer.confidence;
   if (answer.null_margin) out["null_margin"] = *answer.null_margin;
   if (answer.spans) out["spans"] = spans_json(answer);
@@ -169,6 +170,7 @@ RowAnswer read_answer(const ordered_json& from) {
     answer.finish = *finish == "length" ? Finish::length : *finish == "error" ? Finish::error : Finish::stop;
   answer.logprob = read_member<double>(from, "logprob");
   answer.raw = read_member<std::string>(from, "raw");
+  answer.reasoning = read_member<std::string>(from, "reasoning");
   answer.confidence = read_member<double>(from, "confidence");
   answer.null_margin = read_member<double>(from, "null_margin");
   answer.spans = read_spans(from, "spans", answer.value);

@@ -329,6 +329,8 @@ class TableRows : public RowsWriter {
         return append_optional(cell, answer.logprob, append_finite);
       case RowField::raw:
         return append_optional(cell, answer.raw, append_valid);
+      case RowField::reasoning:
+        return append_optional(cell, answer.reasoning, append_valid);
       case RowField::confidence:
         return append_optional(cell, answer.confidence, append_finite);
       case RowField::null_margin:
@@ -396,9 +398,12 @@ std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool in
     columns.push_back({Field::answer, {"answer", Type::text}});
     if (chat) {
       columns.push_back({Field::finish, {"finish", Type::text}});
+      if (job.model.reasoning != Reasoning::none) columns.push_back({Field::note, {"note", Type::text}});
+      if (job.output.reasoning) columns.push_back({Field::reasoning, {"reasoning", Type::text}});
     } else {
       columns.push_back({Field::option, {"option", Type::text}});
       columns.push_back({Field::note, {"note", Type::text}});
+      if (job.output.reasoning) columns.push_back({Field::reasoning, {"reasoning", Type::text}});
     }
     if (logprobs) columns.push_back({Field::logprob, {"logprob", Type::number}});
     if (raw) columns.push_back({Field::raw, {"raw", Type::text}});

@@ -30,6 +30,7 @@ enum class RowField : uint8_t {
   finish,
   logprob,      ///< of the one answer that the row has
   raw,          ///< text of the one answer that the row has
+  reasoning,    ///< what was thought before it
   confidence,   ///< of the one answer that the row has
   null_margin,  ///< of the one answer that the row has
   places,       ///< spans of the one answer that the row has

@@ -96,6 +96,28 @@ std::vector<Variant> variants() {
                                   test::use_sigmoid_experts(config);
                                   config.experts.per_token = config.experts.count;
                                 }}},
+      {"sinks", S{.heads = 6,
+                  .kv_heads = 2,
+                  .head_dim = 20,
+                  .change =
+                      [](ModelConfig& config) {
+                        config.sinks = true;
+                        config.score_cap = 4;
+                      }}},
+      {"clamped", S{.biases = true,
+                    .change =
+                        [](ModelConfig& config) {
+                          config.activation = Activation::clamped;
+                          config.biases.gate = config.biases.up = true;
+                        }}},
+      {"gpt_oss", S{.layers = 3,
+                    .heads = 8,
+                    .kv_heads = 1,
+                    .change =
+                        [](ModelConfig& config) {
+                          test::use_gpt_oss(config);
+                          config.experts.per_token = config.experts.count;
+                        }}},
       {"deep_sums", S{.layers = 1, .hidden = 40, .ffn = 1100, .heads = 2, .kv_heads = 1, .head_dim = 16}},
   };
 }

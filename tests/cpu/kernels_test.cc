@@ -134,7 +134,7 @@ TEST(Kernels, WholeWeightsAreAccurate) {
       }
       std::vector<int8_t> high(padded), low(padded);
       const float sum =
-          kernels->weigh(room.data(), logs.data(), inverses.data(), n, 0, high.data(), low.data());
+          kernels->weigh(room.data(), logs.data(), inverses.data(), n, 0, high.data(), low.data(), -INFINITY);
       EXPECT_NEAR(static_cast<double>(sum) * top / expected_sum, 1, 1e-5) << kernels->name;
       for (size_t i = 0; i < padded; ++i) {
         const double weight = (256.0 * high[i] + low[i]) / static_cast<double>(Kernels::kMostWeight);
@@ -150,13 +150,36 @@ TEST(Kernels, WholeWeightsOfLargeScoresAreAccurate) {
       std::vector<float> scores(kPanel, base), logs(kPanel, 0.0f), inverses(kPanel, 1.0f);
       scores[1] = base - std::abs(base);  // next to nothing
       std::vector<int8_t> high(kPanel), low(kPanel);
-      const float sum =
-          kernels->weigh(scores.data(), logs.data(), inverses.data(), 3, 0, high.data(), low.data());
+      const float sum = kernels->weigh(scores.data(), logs.data(), inverses.data(), 3, 0, high.data(),
+                                       low.data(), -INFINITY);
       EXPECT_NEAR(sum, 2, 1e-5f) << kernels->name << ", " << base;
       for (const size_t i : {size_t{0}, size_t{2}})
         EXPECT_EQ(256 * high[i] + low[i], static_cast<int>(Kernels::kMostWeight))
             << kernels->name << ", " << base;
       EXPECT_EQ(256 * high[1] + low[1], 0) << kernels->name << ", " << base;
+    }
+}
+
+TEST(Kernels, ASinkIsPartOfTheSumAlone) {
+  for (const Kernels* kernels : all_kernels())
+    for (const float sink : {-30.0f, -1.0f, 0.5f, 3.0f, 40.0f, 300.0f}) {
+      std::vector<float> scores{1, 2, 3};
+      scores.resize(kPanel);
+      // As of values: a scale of 1/1000 must not make the sink a thousand times as heavy.
+      std::vector<float> logs(kPanel, std::log(0.001f)), inverses(kPanel, 1000.0f), alone = scores;
+      std::vector<int8_t> high(kPanel), low(kPanel), high_alone(kPanel), low_alone(kPanel);
+      const float sum =
+          kernels->weigh(scores.data(), logs.data(), inverses.data(), 3, 0, high.data(), low.data(), sink);
+      kernels->weigh(alone.data(), logs.data(), inverses.data(), 3, 0, high_alone.data(), low_alone.data(),
+                     -INFINITY);
+      EXPECT_EQ(high, high_alone);
+      EXPECT_EQ(low, low_alone);
+      const double weights = std::exp(1.0) + std::exp(2.0) + std::exp(3.0);
+      const double expected = (weights + std::exp(static_cast<double>(sink))) / (std::exp(3.0) * 0.001);
+      if (expected > 3e38)
+        EXPECT_TRUE(std::isinf(sum)) << kernels->name;
+      else
+        EXPECT_NEAR(static_cast<double>(sum) / expected, 1, 2e-5) << kernels->name << ", " << sink;
     }
 }
 
@@ -166,8 +189,8 @@ TEST(Kernels, WholeWeightsPropagateNan) {
       std::vector<float> scores(kPanel, 1.0f), logs(kPanel, 0.0f), inverses(kPanel, 1.0f);
       (in_score ? scores : logs)[2] = -NAN;
       std::vector<int8_t> high(kPanel), low(kPanel);
-      EXPECT_TRUE(std::isnan(
-          kernels->weigh(scores.data(), logs.data(), inverses.data(), 5, 0, high.data(), low.data())))
+      EXPECT_TRUE(std::isnan(kernels->weigh(scores.data(), logs.data(), inverses.data(), 5, 0, high.data(),
+                                            low.data(), -INFINITY)))
           << kernels->name;
     }
 }
@@ -208,6 +231,29 @@ TEST(Kernels, ActivationIsAccurate) {
           EXPECT_NEAR(static_cast<double>(out[row * kOutStride + i]), expected, 1e-5);
         }
     }
+}
+
+TEST(Kernels, ClampedActivationIsAccurate) {
+  std::vector<float> gates{-1e30f, -90, -7.5f, -1, -0.01f, 0, 0.5f, 2, 6.9f, 7, 7.1f, 50, 1e30f, 3, -3, 1};
+  std::vector<float> ups{1, 2, -7.5f, 9, 7, -1, -8, -0.5f, 0, 3, -1e30f, 1e30f, 2, 1, 1, 0};
+  std::vector<float> both = gates, out(kPanel);
+  both.insert(both.end(), ups.begin(), ups.end());
+  for (const Kernels* kernels : all_kernels()) {
+    kernels->gated_clamped(both.data(), 2 * kPanel, 1, out.data(), kPanel);
+    for (size_t i = 0; i < out.size(); ++i) {
+      const double gate = std::min(static_cast<double>(gates[i]), 7.0);
+      const double up = std::clamp(static_cast<double>(ups[i]), -7.0, 7.0);
+      const double expected = gate / (1 + std::exp(-1.702 * gate)) * (up + 1);
+      EXPECT_NEAR(static_cast<double>(out[i]), expected, 1e-5 + 1e-6 * std::abs(expected))
+          << kernels->name << ": " << gates[i] << ", " << ups[i];
+    }
+    for (const size_t at : std::initializer_list<size_t>{3, kPanel + 4}) {
+      std::vector<float> bad = both;
+      bad[at] = NAN;
+      kernels->gated_clamped(bad.data(), 2 * kPanel, 1, out.data(), kPanel);
+      EXPECT_TRUE(std::isnan(out[at % kPanel])) << kernels->name;
+    }
+  }
 }
 
 TEST(Kernels, SoftCapIsAccurateNearZeroAndFarFromIt) {

@@ -228,10 +228,10 @@ TEST(Goldens, WiderExpertsGiveTheSame) {
   EXPECT_GE(errors.rows, 11 * 24);
 }
 
-TEST(Goldens, CudaComputesAllFamilies) {
+TEST(Goldens, CudaComputesAllFamiliesButThoseWithSinks) {
   for (const Golden& one : all_goldens()) {
     const ModelConfig config = load_model(one.model, one.adapter).config;
-    EXPECT_EQ(uncomputed_field(config), "") << one.name;
+    EXPECT_EQ(uncomputed_field(config), config.sinks ? "attention sinks of gpt_oss" : "") << one.name;
   }
   ModelConfig config = load_model(golden("llama3")).config;
   config.biases.down = true;

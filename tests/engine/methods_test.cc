@@ -25,7 +25,7 @@ class Exact : public testing::TestWithParam<MakeBackend> {};
 
 TEST_P(Exact, SharingNeverChangesAnAnswer) {
   constexpr void (*changes[])(ModelConfig&) = {nullptr, test::use_experts, test::use_windows,
-                                               test::use_sigmoid_experts};
+                                               test::use_sigmoid_experts, test::use_gpt_oss};
   for (uint32_t seed = 0; seed < 8; ++seed) {
     const Model model = make_random_model(
         {.qk_norm = seed % 2 ? QkNorm::per_head : QkNorm::none, .change = changes[seed % std::size(changes)]},

@@ -47,6 +47,10 @@ TEST(ChatFile, ReadsEveryField) {
   EXPECT_EQ(in_user.name, "c") << "the file's name";
   EXPECT_EQ(rendered(in_user, {"s", {"a"}}), "<s|a>");
   EXPECT_THROW(dialog_pieces(read("{user_open: a, turn: b, takes_system: false}"), {"s", {"a"}}), Error);
+  const ChatTemplate thinks =
+      read(kWhole + "opening: '!'\nthink_turn: t\nthink_end: e\nthink_close: e1\nthink_cut: c2e1\n");
+  EXPECT_EQ(rendered(thinks, {"x", {"a"}}), "!<s>Be kind.x</s><u>a</u><a><t>");
+  EXPECT_EQ(thinks.think.turn + thinks.think.end + thinks.think.close + thinks.think.cut, "tee1c2e1");
 }
 
 TEST(ChatFile, RefusesWithPlaceAndFix) {
@@ -65,6 +69,12 @@ TEST(ChatFile, RefusesWithPlaceAndFix) {
             "c.yaml:4: system_open has no meaning with takes_system: false; remove one of them");
   EXPECT_EQ(chat_error("user_open: a\nturn: b\ndefault_stays: true\n"),
             "c.yaml:3: default_stays needs default_system");
+  EXPECT_EQ(chat_error("user_open: a\nturn: b\nthink_turn: c\nthink_end: d\nthink_cut: d\n"),
+            "c.yaml:1: think_turn, think_end, think_close and think_cut work only together; add think_close");
+  EXPECT_EQ(chat_error("user_open: a\nturn: b\nthink_turn: c\nthink_end: d\nthink_cut: d\nthink_close: ed\n"),
+            "c.yaml:6: think_close must begin with think_end, which the model writes");
+  EXPECT_EQ(chat_error("user_open: a\nturn: b\nthink_turn: c\nthink_end: d\nthink_cut: e\nthink_close: d\n"),
+            "c.yaml:5: think_cut must hold think_end");
   EXPECT_EQ(chat_error("user_open: a\nturn: b\nname: ''\n"), "c.yaml:3: name must have 1 to 100 bytes");
   EXPECT_EQ(chat_error("user_open: a\nturn: " + std::string(70'000, 'b') + "\n"),
             "c.yaml:2: turn has more than 64 KB");

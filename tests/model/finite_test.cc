@@ -272,9 +272,11 @@ TEST(Finite, AMergeMayOverflowInBf16Alone) {
 
 /// Random bytes of every type: what is refused is exactly what does not become a number.
 TEST(Finite, RandomBlocksAreRefusedExactlyWhereAValueIsNotFinite) {
-  constexpr DType kTypes[] = {DType::f32,     DType::f16,      DType::bf16,    DType::q8_0,     DType::q4_0,
-                              DType::q4_1,    DType::q5_0,     DType::q4_k,    DType::q5_k,     DType::q6_k,
-                              DType::e4m3_32, DType::e4m3_128, DType::int4_32, DType::int4_128, DType::nf4};
+  constexpr DType kTypes[] = {DType::f32,     DType::f16,      DType::bf16,    DType::q8_0,
+                              DType::q4_0,    DType::q4_1,     DType::q5_0,    DType::q4_k,
+                              DType::q5_k,    DType::q6_k,     DType::e4m3_32, DType::e4m3_128,
+                              DType::int4_32, DType::int4_128, DType::nf4,     DType::mxfp4,
+                              DType::q2_k,    DType::q3_k,     DType::iq4_nl,  DType::iq4_xs};
   std::mt19937 random(11);
   for (const DType dtype : kTypes) {
     int good = 0, bad = 0;

@@ -212,9 +212,9 @@ void read_metadata(const GgufFile& file) {
 TEST(Fuzz, GgufModelsAreReadOrRefused) {
   const TempFolder folder;
   const std::string path = folder.path() + "/model.gguf";
-  for (const char* name :
-       {"llama_quantized_gguf/model.gguf", "phi3_longrope_gguf/model.gguf", "gemma3_gguf/model.gguf",
-        "olmo3_gguf/model.gguf", "granite_gguf/model.gguf", "qwen2_moe_gguf/model.gguf"}) {
+  for (const char* name : {"llama_quantized_gguf/model.gguf", "phi3_longrope_gguf/model.gguf",
+                           "gemma3_gguf/model.gguf", "olmo3_gguf/model.gguf", "granite_gguf/model.gguf",
+                           "qwen2_moe_gguf/model.gguf", "gpt_oss_mxfp4_gguf/model.gguf"}) {
     const Outcome outcome = fuzz(folder, name, "model.gguf", 3000, 1, [&] {
       read_metadata(GgufFile::open(path));
       read_everything(load_model(path));
@@ -234,7 +234,7 @@ TEST(Fuzz, SafetensorsModelsAreReadOrRefused) {
 
 TEST(Fuzz, DescriptionsOfEveryFamilyAreReadOrRefused) {
   for (const char* name : {"gemma2", "gemma3", "gemma3_vision", "olmo3", "granite", "smollm3", "glm4",
-                           "qwen3_moe", "qwen2_moe", "granitemoe", "glm4_moe"}) {
+                           "qwen3_moe", "qwen2_moe", "granitemoe", "glm4_moe", "gpt_oss", "gpt_oss_mxfp4"}) {
     const TempFolder folder;
     fs::copy(golden(name), folder.path(), fs::copy_options::recursive);
     fuzz(folder, std::string(name) + "/config.json", "config.json", 1 << 20, 10,
@@ -243,7 +243,7 @@ TEST(Fuzz, DescriptionsOfEveryFamilyAreReadOrRefused) {
 }
 
 TEST(Fuzz, ExpertsAreReadOrRefused) {
-  for (const char* name : {"qwen3_moe", "granitemoe", "glm4_moe"}) {
+  for (const char* name : {"qwen3_moe", "granitemoe", "glm4_moe", "gpt_oss", "gpt_oss_mxfp4"}) {
     const TempFolder folder;
     fs::copy(golden(name), folder.path(), fs::copy_options::recursive);
     fuzz(folder, std::string(name) + "/model.safetensors", "model.safetensors", 6000, 11,

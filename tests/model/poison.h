@@ -25,6 +25,15 @@ inline std::vector<Poison> poisons(DType dtype) {
       return {{0, raw<uint16_t>(0x7fc0)}, {0, raw<uint16_t>(0x7f80)}, {0, raw<uint16_t>(0xff80)}};
     case DType::q6_k:
       return half_poisons(208);
+    case DType::q2_k: {
+      std::vector<Poison> both = half_poisons(80);
+      for (const Poison& poison : half_poisons(82)) both.push_back(poison);
+      return both;
+    }
+    case DType::q3_k:
+      return half_poisons(108);
+    case DType::mxfp4:
+      return {{0, "\xff"}};
     case DType::q4_1:
     case DType::q4_k:
     case DType::q5_k: {

@@ -43,6 +43,36 @@ TEST(ChatTemplate, DialogsEqualTheModelsOwn) {
   EXPECT_THROW(dialog_pieces(chat_template("mistral"), {{}, {"a", "b", "c"}}), Error);
 }
 
+TEST(ChatTemplate, HarmonyEqualsItsRenderer) {
+  const auto goldens = nlohmann::json::parse(read_text("tests/tokenizer/goldens/harmony.json"));
+  ASSERT_EQ(goldens.size(), 18u);
+  for (const auto& golden : goldens) {
+    const ChatTemplate chat =
+        with_effort(chat_template("harmony"), golden.at("reasoning").get<std::string>());
+    Dialog dialog;
+    if (!golden.at("system").is_null()) dialog.system = golden.at("system").get<std::string>();
+    dialog.turns = golden.at("turns").get<std::vector<std::string>>();
+    const DialogPieces pieces = dialog_pieces(chat, dialog);
+    const std::string text = joined(pieces.before) + joined(pieces.last);
+    const auto rendered = golden.at("text").get<std::string>();
+    EXPECT_EQ(text, rendered + "<|channel|>final<|message|>");
+    ASSERT_TRUE(rendered.ends_with("<|end|><|start|>assistant"));
+    EXPECT_EQ(text.substr(0, text.size() - chat.turn.size()) + chat.think.turn,
+              rendered + "<|channel|>analysis<|message|>");
+    EXPECT_EQ(joined(chat_pieces(chat, dialog.system.value_or(""), "Hi")).find(chat.opening), 0U);
+  }
+  EXPECT_EQ(with_effort(chat_template("qwen3"), "high").turn, chat_template("qwen3").turn);
+}
+
+TEST(ChatTemplate, ThoughtsOpenAndClose) {
+  for (const std::string& name : chat_template_names()) {
+    const ChatThinking& think = chat_template(name).think;
+    EXPECT_EQ(think.turn.empty(), name != "qwen3" && name != "harmony") << name;
+    EXPECT_TRUE(think.close.starts_with(think.end)) << name;
+    EXPECT_NE(think.cut.find(think.end), std::string::npos) << name;
+  }
+}
+
 TEST(ChatTemplate, RefusesAnUnknownNameAndListsTheKnown) {
   try {
     chat_template("chattml");

@@ -204,8 +204,39 @@ TEST(ChooseChat, FollowsTheSpecialTokensWithoutATemplate) {
                                     {"[INST]{{x}}[/INST]", "mistral"},
                                     {"[INST] {{x}} [/INST]", "mistral-v1"},
                                     {"<|user|>\n<|end|><|assistant|>", "phi"},
+                                    {"<|start|>user<|message|><|channel|>", "harmony"},
                                     {"<|im_start|>user<|im_sep|>", "phi4"}})
     EXPECT_EQ(choose(std::string(words) + "{{ messages | tojson }}").chat.name, name);
+}
+
+TEST(ChooseChat, FindsASwitchForThoughts) {
+  const std::string turns =
+      "{% for m in messages %}{{ '[' + m.role + ']' + m.content + '\\n' }}{% endfor %}{{ '[assistant]' }}";
+  const ChatChoice opens =
+      choose(turns + "{% if enable_thinking %}<think>{% else %}<think></think>\n\n{% endif %}x");
+  EXPECT_EQ(opens.chat.think.turn, "\n[assistant]<think>x");
+  EXPECT_EQ(opens.chat.think.close, "</think>\n\nx");
+  const ChatChoice silent = choose(turns + "{% if not enable_thinking %}<think></think>{% endif %}");
+  EXPECT_EQ(silent.chat.name, "own");
+  EXPECT_EQ(silent.chat.turn, "\n[assistant]<think></think>");
+  EXPECT_EQ(silent.chat.think.turn, "\n[assistant]<think>\n");
+  EXPECT_EQ(silent.chat.think.end, "</think>");
+  EXPECT_EQ(silent.chat.think.close, "</think>");
+  EXPECT_EQ(silent.chat.think.cut, "\n</think>");
+  EXPECT_EQ(choose(turns).chat.think.turn, "");
+  EXPECT_EQ(choose(turns + "<think></think>").chat.think.turn, "") << "no switch";
+}
+
+TEST(ChooseChat, HarmonyIsChosenByItsMarkup) {
+  const ChatChoice choice = choose(
+      "{{ '<|start|>system<|message|>' + strftime_now('%Y') + '<|end|><|start|>assistant<|channel|>' }}");
+  EXPECT_EQ(choice.chat.name, "harmony");
+  EXPECT_EQ(choice.warning, "");
+  auto file = tiny_json({});
+  TokenId id = 300;
+  for (const char* name : {"<|start|>", "<|message|>", "<|channel|>"})
+    file["added_tokens"].push_back({{"id", id++}, {"content", name}, {"special", true}});
+  EXPECT_EQ(choose_chat_template("", *read_tokenizer_json(file.dump(), "", "tiny")).chat.name, "harmony");
 }
 
 TEST(ChooseChat, TheBeginningOfTextIsTheTokenizers) {

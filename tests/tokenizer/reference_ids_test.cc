@@ -1,5 +1,6 @@
 // Ids that the reference tokenizers give, written by tools/make_tokenizer_goldens.py, and the vocabulary
 // checks that come with the GGUF files.
+#include <algorithm>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <map>
@@ -53,6 +54,22 @@ INSTANTIATE_TEST_SUITE_P(Models, ReferenceIds,
                            std::erase(name, '-');
                            return name;
                          });
+
+TEST(O200k, EqualsTokenizersAndTiktoken) {
+  const std::string folder = "tests/tokenizer/goldens/o200k/";
+  const auto goldens = nlohmann::json::parse(read_text(folder + "ids.json"));
+  const LoadedTokenizer loaded = load_tokenizer(folder + "tokenizer.json");
+  const auto texts = goldens.at("text").get<std::vector<std::string>>();
+  ASSERT_GT(texts.size(), 100u);
+  for (size_t i = 0; i < texts.size(); ++i)
+    EXPECT_EQ(ids_of(*loaded.tokenizer, texts[i]), goldens.at("ids").at(i).get<Tokens>())
+        << nlohmann::json(texts[i]);
+  Tokens ends;
+  for (const char* name : {"<|endoftext|>", "<|end|>", "<|return|>", "<|call|>"})
+    ends.push_back(*loaded.tokenizer->find(name));
+  for (const TokenId end : ends)
+    EXPECT_NE(std::ranges::find(loaded.tokenizer->end_tokens, end), loaded.tokenizer->end_tokens.end());
+}
 
 class GgufChecks : public ::testing::TestWithParam<std::string> {};
 

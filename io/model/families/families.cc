@@ -9,7 +9,7 @@ constexpr const Family* kFamilies[] = {
     &kLlamaFamily,   &kQwen2Family,      &kQwen3Family,    &kMistralFamily,  &kPhi3Family,
     &kOlmo2Family,   &kGraniteFamily,    &kSmolLm3Family,  &kGemma2Family,   &kGemma3Family,
     &kOlmo3Family,   &kGlm4Family,       &kQwen2MoeFamily, &kQwen3MoeFamily, &kOlmoeFamily,
-    &kMixtralFamily, &kGraniteMoeFamily, &kGlm4MoeFamily,  &kYiFamily,
+    &kMixtralFamily, &kGraniteMoeFamily, &kGlm4MoeFamily,  &kYiFamily,       &kGptOssFamily,
 };
 
 }  // namespace

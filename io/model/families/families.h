@@ -22,5 +22,6 @@ extern const Family kMixtralFamily;
 extern const Family kGraniteMoeFamily;
 extern const Family kGlm4MoeFamily;
 extern const Family kYiFamily;
+extern const Family kGptOssFamily;
 
 }  // namespace sheaf
