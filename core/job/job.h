@@ -146,6 +146,7 @@ struct Job {
     Numbers numbers = Numbers::any;                  ///< extract
     OptionChoice options = OptionChoice::likeliest;  ///< of enum attributes
     int32_t documents = 6;          ///< documents or contexts per prompt; 0: as many as prompt_tokens allows
+    int32_t questions = 0;          ///< most questions per prompt; 0: all of its documents
     int32_t prompt_tokens = 4096;   ///< most tokens of one prompt
     int32_t max_value_tokens = 30;  ///< K_max: most tokens of one value or answer
     float null_bias = 0;            ///< added to the log-probability of null
