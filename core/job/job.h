@@ -11,7 +11,7 @@
 
 namespace sheaf {
 
-class PassageIndex;  // io/passages
+class Passages;  // io/passages
 
 /// What is proposed for the next tokens of answers.
 struct Speculate {
@@ -91,7 +91,7 @@ struct Job {
     /// Files of the corpus, listed once so that the rows and the fingerprint of a run are of the same ones
     /// (io/corpus/corpus.h); no key of the file.
     std::shared_ptr<const Listing> listing;
-    std::shared_ptr<const PassageIndex> passages;  ///< of `corpus`, once it is open; no key of the file
+    std::shared_ptr<Passages> passages;  ///< of `corpus`, once it is open; no key of the file
   } input;
 
   struct Task {
