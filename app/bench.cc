@@ -21,6 +21,9 @@ struct BenchCommand : BenchSettings {
   std::string profile;              ///< a file to write; then there is no workload
   std::vector<std::string> shapes;  ///< to time for the profile
   std::string dtype = "auto";
+  bool attention = false;  ///< alone; then there is no workload
+  AttentionBench attended;
+  bool json = false;
 };
 
 /// A workload's records have one document each.
@@ -40,6 +43,13 @@ void write_profile(const BenchCommand& options) {
   file.write(profile_text(profile_device(options.model, options.shapes, left_out, rewrite_line)));
 }
 
+void time_attention(const BenchCommand& options) {
+  if (!options.model.path.empty() || options.packed)
+    refuse("--attention computes with no weights: leave out --model and --packed");
+  const nlohmann::ordered_json found = bench_attention(options.model, options.attended, rewrite_line);
+  options.json ? print_json(found) : print_text(attention_text(found));
+}
+
 void bench(BenchCommand& options) {
   BenchModel& model = options.model;
   model.device = parse_device(options.device, "--device");
@@ -49,7 +59,8 @@ void bench(BenchCommand& options) {
   model.dtype = read_word<Precision>(options.dtype).value_or(model.dtype);
   if (options.packed) model.weights = WeightStorage::packed;
   if (!options.profile.empty()) return write_profile(options);
-  if (options.workload.empty()) refuse("bench: give a workload to time, or --profile FILE");
+  if (options.attention) return time_attention(options);
+  if (options.workload.empty()) refuse("bench: give a workload to time, --attention, or --profile FILE");
   print_json(bench_workload(options), -1);
 }
 
@@ -70,6 +81,8 @@ void add_bench_command(Program& program) {
        {"--method", packing.method.name, "How prompts are packed (hpd uses the workload's slots)",
         one_of(timed_methods()), kWithDefault},
        {"--documents", packing.method.documents, "Contexts or documents per prompt (0: as many as fit)",
+        whole_from(0)},
+       {"--questions", packing.method.questions, "The most questions per prompt (0: all of its documents)",
         whole_from(0)},
        {"--prompt-tokens", packing.method.prompt_tokens, "The most tokens in a prompt", whole_from(1),
         kWithDefault},
@@ -96,6 +109,22 @@ void add_bench_command(Program& program) {
         "Time made-up steps instead of a workload, and write a device profile for `sheaf estimate` to this "
         "file",
         works_without("WORKLOAD")},
+       {"--attention", options->attention,
+        "Time attention alone, of tokens behind one shared prefix and of separate sequences",
+        works_without("WORKLOAD"), works_without("--profile")},
+       {"--batch", options->attended.batches, "--attention: sequences, separated by commas", kInCommas,
+        whole_from(1, 1 << 20), works_with("--attention")},
+       {"--prefix", options->attended.prefixes, "--attention: tokens of the prefix", kInCommas,
+        whole_from(1, 1 << 22), works_with("--attention")},
+       {"--suffix", options->attended.suffixes, "--attention: tokens of a sequence behind the prefix",
+        kInCommas, whole_from(1, 1 << 22), works_with("--attention")},
+       {"--heads", options->attended.heads, "--attention: query heads (default: 8)", whole_from(1, 1024),
+        works_with("--attention")},
+       {"--kv-heads", options->attended.kv_heads, "--attention: heads of keys and values (default: 1)",
+        whole_from(1, 1024), works_with("--attention")},
+       {"--head-dim", options->attended.head_dim, "--attention: numbers of a head (default: 128)",
+        whole_from(2, 512), works_with("--attention")},
+       {"--json", options->json, "--attention: print JSON", works_with("--attention")},
        {"--shapes", options->shapes,
         "Shapes to time, separated by commas; only with --profile (default: some that suit the device)",
         kInCommas, value_name("SHAPE"), works_with("--profile")}},

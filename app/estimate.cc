@@ -14,8 +14,9 @@ namespace sheaf {
 namespace {
 
 struct EstimateOptions : EstimateAsked {
-  std::string html;    ///< a page to write too; empty: none
-  int32_t shards = 0;  ///< of an array of them; 0: not asked for
+  std::string html;      ///< a page to write too; empty: none
+  int32_t shards = 0;    ///< of an array of them; 0: not asked for
+  bool explain = false;  ///< FLOPs and bytes of each phase
   bool json = false;
 };
 
@@ -33,7 +34,9 @@ void finish(const EstimateOptions& options, const EstimateHead& head, const std:
 
 /// One device in detail, with the best setting on it. Refuses a model that it cannot hold.
 void show_estimate(const EstimateOptions& options, const AskedEstimate& made) {
-  const EstimateCase& asked = made.base;
+  EstimateCase asked = made.base;
+  asked.by_phase = options.explain;
+  const double balance = asked.hardware->flops_per_byte();
   const std::vector<std::string>& notes = made.inputs.notes();
   if (const MemoryPlan memory = plan_memory(asked); !memory.fits())
     refuse("{} does not fit {}: it needs {:.1f} GB for weights, but the device has {:.1f} GB; {}{}",
@@ -50,6 +53,7 @@ void show_estimate(const EstimateOptions& options, const AskedEstimate& made) {
     nlohmann::ordered_json json = estimate_json(asked, each);
     if (shards) json["shards"] = shards_json(*shards);
     json["best"] = best_json(best);
+    if (options.explain) json["phases"] = phases_json(each.phases, balance);
     if (made.within > 0) json["in_time"] = in_time;
     json["prices_as_of"] = made.list.prices_as_of;
     json["price_months"] = head.price_months();
@@ -68,6 +72,7 @@ void show_estimate(const EstimateOptions& options, const AskedEstimate& made) {
                           ? "in time"
                           : "in time if the estimate is right; at worst it takes " + time_text(latest)));
     for (const std::string& note : notes) print_line("note      " + note);
+    if (options.explain) print_text("\n" + phases_text(each.phases, balance));
   }
   const SweepAxis axis{"hardware", {asked.hardware->name}};
   finish(options, head, {axis}, {{axis.values, asked, each, "", ""}}, notes);
@@ -113,6 +118,10 @@ void run(const EstimateOptions& options) {
         "--shards {} works only with one device and without a sweep; add --hardware with one name, such as "
         "{}",
         options.shards, made.list.devices.front().name);
+  if (options.explain)
+    refuse(
+        "--explain works only with one device and without a sweep; add --hardware with one name, such as {}",
+        made.list.devices.front().name);
   show_sweep(options, made);
 }
 
@@ -180,6 +189,8 @@ void add_estimate_command(Program& program) {
         kRepeatable, value_name("KEY=VALUES")},
        {"--within", options->within, "Mark the cheapest choice that takes at most this long: 2h, 90m, 30s",
         value_name("TIME")},
+       {"--explain", options->explain,
+        "Also print FLOPs, bytes and FLOPs per byte of each phase; with one --hardware"},
        {"--html", options->html, "Also write the comparison to this HTML file"},
        {"--json", options->json, "Print the result as JSON"}},
       [options] { run(*options); });

@@ -18,6 +18,12 @@ struct ShowOptions {
 };
 
 nlohmann::ordered_json row_json(const ShownRow& row) {
+  if (row.asks) {
+    nlohmann::ordered_json answers = nlohmann::ordered_json::array();
+    for (const AttributeValue& value : row.values.values)
+      answers.push_back({{"question", value.name}, {"answer", value_for_people(value.answer.value)}});
+    return {{"id", row.id}, {"document", row.document}, {"answers", std::move(answers)}};
+  }
   nlohmann::ordered_json values = nlohmann::ordered_json::object();
   for (const AttributeValue& value : row.values.values)
     values[value.name] = value_for_people(value.answer.value);
@@ -43,7 +49,8 @@ void show(const ShowOptions& options) {
   }
   const auto columns = static_cast<size_t>(std::clamp(terminal_columns(Stream::out), 40, 160));
   for (const ShownRow& row : shown.rows) {
-    print_line(fmt::format("── {} · {}", row.id, row.values.category));
+    print_line(row.asks ? fmt::format("── {}", row.id)
+                        : fmt::format("── {} · {}", row.id, row.values.category));
     print_text(side_by_side(printable_text(row.document), printable_text(values_text(row.values)), columns) +
                "\n");
   }
@@ -57,22 +64,22 @@ void show(const ShowOptions& options) {
 void add_show_command(Program& program) {
   auto options = std::make_shared<ShowOptions>();
   ShowSettings& settings = options->settings;
-  add_command(program, "show",
-              "Print rows of a run beside their documents: `sheaf show RUN --where Brand=null`",
-              {{"RUN", settings.run,
-                "The output folder of a run of an extract job; of an unfinished one, what is committed",
-                value_name("FOLDER"), kRequired},
-               {"--sample", settings.sample, "How many rows to show, drawn at random",
-                whole_from<int64_t>(1, 100'000), kWithDefault},
-               {"--category", settings.category, "Only rows of this category", value_name("NAME")},
-               {"--where", settings.where,
-                "Only rows with this value, as the row has it, or with a list that holds it: Brand=null, "
-                "Specialty=organic",
-                value_name("ATTRIBUTE=VALUE")},
-               seed_option(settings.seed, "Seed of the sample"),
-               place_options(settings),
-               {"--json", options->json, "Print JSON lines"}},
-              [options] { show(*options); });
+  add_command(
+      program, "show", "Print rows of a run beside their documents: `sheaf show RUN --where Brand=null`",
+      {{"RUN", settings.run,
+        "The output folder of a run of an extract or ask job; of an unfinished one, what is committed",
+        value_name("FOLDER"), kRequired},
+       {"--sample", settings.sample, "How many rows to show, drawn at random",
+        whole_from<int64_t>(1, 100'000), kWithDefault},
+       {"--category", settings.category, "Only rows of this category", value_name("NAME")},
+       {"--where", settings.where,
+        "Only rows with this value, as the row has it, or with a list that holds it: Brand=null, "
+        "Specialty=organic; of an ask job: answer=null",
+        value_name("ATTRIBUTE=VALUE")},
+       seed_option(settings.seed, "Seed of the sample"),
+       place_options(settings),
+       {"--json", options->json, "Print JSON lines"}},
+      [options] { show(*options); });
 }
 
 }  // namespace sheaf

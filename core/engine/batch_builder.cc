@@ -18,6 +18,7 @@ void BatchBuilder::add(const Segment& segment, Resident* own, std::span<Resident
   const int32_t row = batch_->rows();
   const auto count = static_cast<int32_t>(tokens.size());
   batch_->tokens.insert(batch_->tokens.end(), tokens.begin(), tokens.end());
+  if (segment.role < Role::question) batch_->shared_rows.push_back({row, count});
   const int32_t lead = own->lead;
   for (int32_t key = lead + first; key < lead + first + count;) {
     const int32_t end = std::min(lead + first + count, (key / page_size_ + 1) * page_size_);

@@ -18,6 +18,10 @@ StepBatch cut_rows(const StepBatch& batch, int32_t first, int32_t end) {
   copy(batch.positions, part.positions);
   copy(batch.kv_slots, part.kv_slots);
   part.decode_tokens = std::clamp(batch.decode_tokens - first, 0, end - first);
+  for (const RowRun& run : batch.shared_rows) {
+    const int32_t from = std::max(run.first, first), to = std::min(run.first + run.count, end);
+    if (from < to) part.shared_rows.push_back({from - first, to - from});
+  }
   part.copies = batch.copies;  // a copy whose keys come later is made again then
   part.pages = batch.pages;
   part.allowed = batch.allowed;
@@ -184,6 +188,7 @@ void StepBatch::clear() {
   picks.clear();
   allowed.clear();
   decode_tokens = 0;
+  shared_rows.clear();
 }
 
 void check_batch(const StepBatch& batch, const ModelConfig& config, int32_t pages, int32_t page_size) {

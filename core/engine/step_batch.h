@@ -39,6 +39,11 @@ struct AttentionTile {
   int32_t row_count;
 };
 
+/// Rows that follow each other.
+struct RowRun {
+  int32_t first, count;
+};
+
 /// A key and value that are also wanted in another slot.
 struct KeyCopy {
   int32_t from, to;  ///< slots
@@ -85,6 +90,7 @@ struct StepBatch {
   Tokens allowed;           ///< token lists that picks point into, ascending ids
 
   int32_t decode_tokens = 0;  ///< the first rows: each goes on with an answer; the others are of prompts
+  std::vector<RowRun> shared_rows;  ///< rows of instructions and documents, ascending; backends need not look
 
   int32_t rows() const { return static_cast<int32_t>(tokens.size()); }
   void clear();

@@ -164,6 +164,7 @@ Estimate estimate(const EstimateCase& asked, const SampledRecords& records) {
     result.finding_tokens = static_cast<double>(counted.first_tokens) / found;
   }
   result.tokens = tokens * all;
+  result.phases = whole.phases * all;
   result.tokens_alone = static_cast<double>(counted.alone_tokens) * all;
   result.kv_peak = static_cast<double>(counted.peak_pages) * kPageSize *
                    static_cast<double>(result.memory.kv_bytes_per_token);

@@ -55,6 +55,7 @@ struct Estimate {
   double decode_seconds = 0;  ///< of the device, for rows of answers, picks not counted
   double host_seconds = 0;    ///< with the device waiting
   StageSeconds stages;        ///< of the device
+  PhaseTable phases;          ///< work of all devices, where the case asks for it
   double work_seconds = 0;
   std::optional<Price> price;   ///< of all devices, by the list
   double job_usd_per_hour = 0;  ///< of all devices, by the job; 0: it does not say

@@ -20,6 +20,13 @@ std::optional<Price> Hardware::price(int32_t count) const {
   return best;
 }
 
+double Hardware::flops_per_byte() const {
+  if (gpu) return bandwidth > 0 ? (wanted == Precision::fp8 ? fp8_flops : flops) / bandwidth : 0;
+  // A CPU is in the list by what was measured: weights of so many bytes.
+  const double weight = precision == Precision::int8 ? 1 : precision == Precision::int16 ? 2 : 4;
+  return device.peak_weights > 0 ? device.peak_flops / (device.peak_weights * weight) : 0;
+}
+
 int32_t HardwareList::price_months(std::chrono::year_month today) const {
   using std::chrono::month, std::chrono::year;
   const auto then = year(std::stoi(prices_as_of.substr(0, 4))) /

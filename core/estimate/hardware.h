@@ -51,6 +51,8 @@ struct Hardware {
   bool fp8_keys = false;                  ///< whether it was measured with keys and values in FP8
   bool wanted_fp8_keys = false;           ///< and whether the job keeps them so
 
+  /// FLOPs in the time in which it reads a byte, by its data sheet or else by what was measured.
+  double flops_per_byte() const;
   bool computes_as_wanted() const { return wanted != Precision::fp8 || fp8_flops > 0; }
 
   /// None where no instance is known.

@@ -72,6 +72,39 @@ void plan_gpu_weights(const EstimateCase& asked, MemoryPlan& plan) {
   plan.expert_seconds = weight_seconds * static_cast<double>(expert_weights(config));
 }
 
+/// What a weight of the layers takes in a step: packed ones are read, written as they are multiplied, and
+/// read again.
+NumberBytes number_bytes(const EstimateCase& asked, const MemoryPlan& memory) {
+  const Precision wanted = asked.hardware->wanted;
+  const double width = asked.hardware->gpu ? (wanted == Precision::fp8 ? 1 : 2)
+                                           : (wanted == Precision::int8    ? 1
+                                              : wanted == Precision::int16 ? 2
+                                                                           : 4);
+  NumberBytes bytes{width, asked.hardware->gpu ? 2 : width, asked.hardware->gpu ? 2.0 : 4.0,
+                    static_cast<double>(memory.kv_bytes_per_token)};
+  if (memory.packed)
+    bytes.weight = (asked.stored_bits > 0 ? asked.stored_bits : kAssumedBits) / 8 + 2 * width;
+  return bytes;
+}
+
+/// Tells two observers of each step.
+class BothObservers final : public StepObserver {
+ public:
+  BothObservers(StepObserver& first, StepObserver* second) : first_(first), second_(second) {}
+  void start(const StepBatch& batch) override {
+    first_.start(batch);
+    if (second_) second_->start(batch);
+  }
+  void finish() override {
+    first_.finish();
+    if (second_) second_->finish();
+  }
+
+ private:
+  StepObserver& first_;
+  StepObserver* second_;
+};
+
 }  // namespace
 
 MemoryPlan plan_memory(const EstimateCase& asked) {
@@ -113,6 +146,8 @@ SimulatedRun simulate(const EstimateCase& asked, const MemoryPlan& memory, int32
   device.each_step = memory.expand_seconds;
   device.each_expert = memory.expert_seconds;
   PredictedTime time(counted.config(), device);
+  PhaseCount phases(counted.config(), number_bytes(asked, memory));
+  BothObservers observer(time, asked.by_phase ? &phases : nullptr);
   EngineOptions options;
   options.tokens_per_step = memory.tokens_per_step;
   // Of a pool that could hold all prompts at once the rest is never touched, and listing its pages takes
@@ -130,7 +165,7 @@ SimulatedRun simulate(const EstimateCase& asked, const MemoryPlan& memory, int32
   options.prompts = asked.engine.prompts;
   options.assumed_tokens = answer_tokens;
   options.longest_rounds = true;
-  options.observer = &time;
+  options.observer = &observer;
   const StopRules rules(asked.config.vocab, {});
   Engine engine(counted, rules, options);
   size_t next = 0;
@@ -140,7 +175,8 @@ SimulatedRun simulate(const EstimateCase& asked, const MemoryPlan& memory, int32
         return std::move(stacks[next++]);
       },
       [](Stack&&, std::vector<Answer>&&) {});
-  return {time.seconds(), time.host_seconds(), time.decode_seconds(), time.stages(), engine.stats()};
+  return {time.seconds(), time.host_seconds(), time.decode_seconds(),
+          time.stages(),  engine.stats(),      phases.table()};
 }
 
 }  // namespace sheaf

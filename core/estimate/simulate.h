@@ -2,6 +2,7 @@
 
 #include "core/engine/engine_stats.h"
 #include "core/estimate/hardware.h"
+#include "core/estimate/phases.h"
 #include "core/job/job.h"
 #include "core/segments/stack.h"
 
@@ -23,6 +24,7 @@ struct EstimateCase {
   Job::Cost cost = {};  ///< each of its devices takes a part of the corpus
   WeightStorage weights = WeightStorage::automatic;
   double stored_bits = 0;  ///< as DescribedModel has it
+  bool by_phase = false;   ///< whether the work of each phase is counted, which takes time
 };
 
 /// What lies in a device's memory, in bytes.
@@ -51,6 +53,7 @@ struct SimulatedRun {
   double decode_seconds = 0;  ///< seconds of the device for decode tokens
   StageSeconds stages;
   EngineStats engine;
+  PhaseTable phases;  ///< where the case asks for it
 };
 
 /// `answer_tokens`, where not 0: every answer that is not one of a list ends after so many.

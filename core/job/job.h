@@ -11,7 +11,7 @@
 
 namespace sheaf {
 
-class PassageIndex;  // io/passages
+class Passages;  // io/passages
 
 /// What is proposed for the next tokens of answers.
 struct Speculate {
@@ -93,7 +93,7 @@ struct Job {
     /// Files of the corpus, listed once so that the rows and the fingerprint of a run are of the same ones
     /// (io/corpus/corpus.h); no key of the file.
     std::shared_ptr<const Listing> listing;
-    std::shared_ptr<const PassageIndex> passages;  ///< of `corpus`, once it is open; no key of the file
+    std::shared_ptr<Passages> passages;  ///< of `corpus`, once it is open; no key of the file
   } input;
 
   struct Task {
@@ -148,6 +148,7 @@ struct Job {
     Numbers numbers = Numbers::any;                  ///< extract
     OptionChoice options = OptionChoice::likeliest;  ///< of enum attributes
     int32_t documents = 6;          ///< documents or contexts per prompt; 0: as many as prompt_tokens allows
+    int32_t questions = 0;          ///< most questions per prompt; 0: all of its documents
     int32_t prompt_tokens = 4096;   ///< most tokens of one prompt
     int32_t max_value_tokens = 30;  ///< K_max: most tokens of one value or answer
     float null_bias = 0;            ///< added to the log-probability of null

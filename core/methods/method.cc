@@ -26,9 +26,19 @@ Builder prefix(const Job::Method&, bool shared) {
   return {1, shared ? build_prefix : build_separate};
 }
 
+/// The builder with prompts of at most `questions` questions; 0: as many as there are.
+Builder limited(Builder builder, int32_t questions) {
+  if (questions == 0) return builder;
+  builder.build = [questions, build = std::move(builder.build)](Records records, std::vector<Stack>& out) {
+    build_at_most(questions, build, records, out);
+  };
+  return builder;
+}
+
 Builder tree(const Job::Method& method, bool shared) {
   if (!shared) return {1, build_separate};
-  return {find_method(method.name).takes_documents ? method.documents : 1, build_tree};
+  return limited({find_method(method.name).takes_documents ? method.documents : 1, build_tree},
+                 method.questions);
 }
 
 Builder skeleton(const Job::Method& method, bool shared) {
@@ -43,7 +53,7 @@ Builder skeleton(const Job::Method& method, bool shared) {
     builder.scope = AnswerScope::record;
   }
   if (joint) builder.scope = AnswerScope::prompt;
-  return builder;
+  return builder.scope == AnswerScope::question ? limited(std::move(builder), method.questions) : builder;
 }
 
 Builder fused_chains(const Job::Method& method, bool shared) {
@@ -52,9 +62,10 @@ Builder fused_chains(const Job::Method& method, bool shared) {
       .advice = kShortenLongest};
 }
 
-Builder documents_abreast(const Job::Method&, bool shared) {
-  return {.build = [=](Records records, std::vector<Stack>& out) { build_ape(records, shared, out); },
-          .advice = kShortenLongest};
+Builder documents_abreast(const Job::Method& method, bool shared) {
+  return limited({.build = [=](Records records, std::vector<Stack>& out) { build_ape(records, shared, out); },
+                  .advice = kShortenLongest},
+                 shared ? method.questions : 0);
 }
 
 Builder two_rounds(const Job::Method&, bool shared) {
@@ -68,11 +79,17 @@ const std::vector<Method>& table() {
        .tasks = {TaskKind::extract},
        .wording = {.skeleton = true},
        .takes_documents = true,
+       .takes_questions = true,
        .builder = skeleton},
-      {.name = "ippd", .tasks = {TaskKind::ask, TaskKind::chat}, .takes_documents = true, .builder = tree},
+      {.name = "ippd",
+       .tasks = {TaskKind::ask, TaskKind::chat},
+       .takes_documents = true,
+       .takes_questions = true,
+       .builder = tree},
       {.name = "parallel-prompting",
        .tasks = {TaskKind::ask},
        .wording = {.plain_text = true},
+       .takes_questions = true,
        .builder = tree},
       {.name = "standard",
        .tasks = {TaskKind::extract, TaskKind::ask, TaskKind::chat},
@@ -103,6 +120,7 @@ const std::vector<Method>& table() {
       {.name = "ape",
        .tasks = {TaskKind::ask},
        .wording = {.one_by_one = true},
+       .takes_questions = true,
        .packing = "the documents of a record side by side, with all its questions",
        .baseline = "the same prompts with nothing shared",
        .builder = documents_abreast},
@@ -208,6 +226,22 @@ std::string samples_trouble(const Job& job) {
     return "method.samples does not work with task.trust, whose values are not drawn; leave out one of them";
   if (method.temperature == 0 && job.task.kind != TaskKind::chat)
     return "method.samples needs a method.temperature above 0: at 0 all samples are the same";
+  return {};
+}
+
+std::string questions_trouble(const Job::Method& method, TaskKind task) {
+  if (method.questions == 0) return {};
+  const Method& known = find_method(method.name);
+  if (!known.takes_questions) {
+    std::vector<std::string_view> fit;
+    for (const Method& other : all_methods())
+      if (other.takes_questions && (task == TaskKind::none || other.serves(task))) fit.push_back(other.name);
+    return fmt::format("method.questions does not work with method.name {}, which packs {}; use {}",
+                       method.name, known.packing, fmt::join(fit, ", "));
+  }
+  if (make_builder(method).scope != AnswerScope::question)
+    return "method.questions works only with method.values independent and method.stacking isolated: other "
+           "values depend on what else is in the prompt";
   return {};
 }
 

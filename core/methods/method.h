@@ -37,6 +37,11 @@ void build_prefix(std::span<const RecordParts> records, std::vector<Stack>& out)
 /// One prompt: instruction ← document ← question. `ippd`, `parallel-prompting`, `hpd` with independent
 /// values.
 void build_tree(std::span<const RecordParts> records, std::vector<Stack>& out);
+/// Stacks that `build` makes, each with at most `most` questions: those of a record that has more are spread
+/// over several stacks, which share its document where `build` marks it as shared.
+void build_at_most(int32_t most,
+                   const std::function<void(std::span<const RecordParts>, std::vector<Stack>&)>& build,
+                   std::span<const RecordParts> records, std::vector<Stack>& out);
 /// One prompt as build_tree makes it, whose documents see each other.
 void build_joint_tree(std::span<const RecordParts> records, std::vector<Stack>& out);
 /// `hpd` with positional values, as in the paper: keys in one chain with gaps of K_max positions that values
@@ -85,6 +90,7 @@ struct Method {
   // Packing.
   bool one_question = false;     ///< every prompt has one question
   bool takes_documents = false;  ///< a prompt holds method.documents of them
+  bool takes_questions = false;  ///< a prompt holds at most method.questions of them
   bool shares = true;            ///< equal parts of prompts are computed once
 
   std::string_view packing = {};                          ///< in words; empty: so many documents in a prompt
@@ -110,6 +116,8 @@ std::string list_trouble(const Job& job);
 
 /// Why a job cannot draw several samples; empty: it can.
 std::string samples_trouble(const Job& job);
+/// Why the questions of a prompt cannot be limited; empty: they can. `task` may be none: any.
+std::string questions_trouble(const Job::Method& method, TaskKind task);
 /// Why its method cannot word prompts as task.prompt says; empty: it can.
 std::string prompt_trouble(const Job& job);
 

@@ -102,6 +102,34 @@ void build_tree(std::span<const RecordParts> records, std::vector<Stack>& out) {
   }
 }
 
+void build_at_most(int32_t most,
+                   const std::function<void(std::span<const RecordParts>, std::vector<Stack>&)>& build,
+                   std::span<const RecordParts> records, std::vector<Stack>& out) {
+  std::vector<RecordParts> prompt;
+  int32_t room = most;
+  for (const RecordParts& record : records) {
+    const std::vector<bool> none(record.questions().size(), true);
+    if (room == 0) {
+      build(prompt, out);
+      prompt.clear();
+      room = most;
+    }
+    prompt.push_back(record);
+    prompt.back().known = none;
+    for (const std::vector<size_t>& places : asked_places(record)) {
+      if (room == 0) {
+        build(prompt, out);
+        prompt.erase(prompt.begin(), prompt.end() - 1);
+        prompt.back().known = none;
+        room = most;
+      }
+      for (const size_t place : places) prompt.back().known[place] = false;
+      --room;
+    }
+  }
+  if (!prompt.empty()) build(prompt, out);
+}
+
 void build_joint_tree(std::span<const RecordParts> records, std::vector<Stack>& out) {
   Stack& stack = out.emplace_back();
   std::vector<Sight> sees{{add_instruction(stack, *records.front().bin)}};

@@ -14,18 +14,6 @@ size_t draw_unit(uint64_t seed, int32_t resample, size_t draw, size_t units) {
   return static_cast<size_t>((random >> 32) * units >> 32);
 }
 
-/// Two-sided, exact: of the items that one run alone got right, as many or more on one side by tosses of a
-/// coin.
-double coin_p_value(int64_t a, int64_t b) {
-  const auto n = static_cast<double>(a + b);
-  double sum = 0;
-  for (int64_t k = 0; k <= std::min(a, b); ++k) {
-    const auto at = static_cast<double>(k);
-    sum += std::exp(std::lgamma(n + 1) - std::lgamma(at + 1) - std::lgamma(n - at + 1) - n * std::log(2.0));
-  }
-  return std::min(1.0, 2 * sum);
-}
-
 std::optional<Comparison::McNemar> count_discordant(const Scores& first, const Scores& second) {
   const Metric& metric = *first.metric;
   const size_t kept = metric.scores.size();
@@ -42,6 +30,16 @@ std::optional<Comparison::McNemar> count_discordant(const Scores& first, const S
 }
 
 }  // namespace
+
+double coin_p_value(int64_t a, int64_t b) {
+  const auto n = static_cast<double>(a + b);
+  double sum = 0;
+  for (int64_t k = 0; k <= std::min(a, b); ++k) {
+    const auto at = static_cast<double>(k);
+    sum += std::exp(std::lgamma(n + 1) - std::lgamma(at + 1) - std::lgamma(n - at + 1) - n * std::log(2.0));
+  }
+  return std::min(1.0, 2 * sum);
+}
 
 std::optional<Interval> middle_95(std::vector<double> values) {
   const size_t all = values.size();

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 #include <tuple>
 
 #include "core/base/random_stream.h"
+#include "core/report/judge_page.h"
 #include "core/report/review_page.h"
-#include "core/report/svg_plot.h"
 #include "core/task/find_text.h"
-#include "core/text/printable.h"
 
 namespace sheaf {
 namespace {
@@ -42,22 +40,6 @@ std::string_view type_word(ValueType type) {
   return type == ValueType::list ? "list" : "text";
 }
 
-std::string dumped(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
-/// JSON of the same value that no HTML parser takes for the end of its block, and in which no character hides
-/// from who looks at the source.
-std::string inside_script(const ordered_json& value) {
-  std::string out;
-  for (const char c : printable_json(dumped(value)))
-    if (c == '<' || c == '>' || c == '&')
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else
-      out += c;
-  return out;
-}
-
 /// Where the value stands: as its row says, else by the search that a row would have been written with.
 void add_marks(const RowAnswer& answer, const ordered_json& value, const Record& record, ordered_json& out) {
   std::vector<std::optional<RowSpan>> spans;
@@ -68,7 +50,7 @@ void add_marks(const RowAnswer& answer, const ordered_json& value, const Record&
     const ordered_json& part = value.is_array() ? value[i] : value;
     // No document says "true".
     if (!spans[i] && !part.is_boolean())
-      absent.push_back(part.is_string() ? part : ordered_json(dumped(part)));
+      absent.push_back(part.is_string() ? part : ordered_json(json_text(part)));
     for (size_t c = 0; spans[i] && c < columns.size(); ++c)
       if (columns[c].name == spans[i]->column)
         marks.push_back({{"column", c}, {"start", spans[i]->start}, {"end", spans[i]->end}});
@@ -84,23 +66,16 @@ ordered_json item_json(const ReviewItem& item, const Record& record) {
                    {"type", type_word(item.attribute.type)},
                    {"options", item.attribute.options},
                    {"unit", item.attribute.unit},
-                   {"value", dumped(value)},
+                   {"value", json_text(value)},
                    {"note", item.answer.note},
                    {"sureIs", item.answer.confidence ? "confidence" : "probability"},
                    {"sure", sure && std::isfinite(*sure) ? ordered_json(*sure) : ordered_json()}};
   if (!item.question.is_null()) {
-    out["question"] = dumped(item.question);
+    out["question"] = json_text(item.question);
     out["choices"] = item.options;
   }
   add_marks(item.answer, value, record, out);
   return out;
-}
-
-ordered_json record_json(const Record& record) {
-  ordered_json columns = ordered_json::array();
-  for (const ColumnText& column : columns_of(record))
-    columns.push_back(ordered_json::array({column.name, column.text}));
-  return {{"id", dumped(record.id)}, {"category", record.category}, {"columns", std::move(columns)}};
 }
 
 }  // namespace
@@ -152,15 +127,9 @@ std::string review_html(const Review& review, std::string_view script_sha256, st
   for (const Record& record : review.records) data["records"].push_back(record_json(record));
   for (const ReviewItem& item : review.items)
     data["items"].push_back(item_json(item, review.records[item.record]));
-  return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-{}'; "
-      "style-src 'sha256-{}'; base-uri 'none'; form-action 'none'\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<title>sheaf review: {}</title>\n<style>{}</style></head>\n<body>\n{}\n"
-      "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}</script>\n</body></html>\n",
-      script_sha256, style_sha256, escaped(printable_line(review.run)), kReviewStyle, kReviewBody,
-      inside_script(data), kReviewScript);
+  return judge_page_html(
+      {"sheaf review: " + review.run, kReviewBody, kReviewScript, kReviewStyle, script_sha256, style_sha256},
+      data);
 }
 
 }  // namespace sheaf

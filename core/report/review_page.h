@@ -1,13 +1,12 @@
 #pragma once
 #include <string_view>
 
+#include "core/report/page_script.h"
+
 namespace sheaf {
 
 /// The script of the page for the person who checks values. It shows texts by textContent only.
-inline constexpr std::string_view kReviewScript = R"js(
-'use strict';
-const data = JSON.parse(document.getElementById('data').textContent);
-const at = id => document.getElementById(id);
+inline constexpr std::string_view kOwnReviewScript = R"js(
 const keyOf = item => item.question ? JSON.stringify([item.question]) : JSON.stringify([data.records[item.record].id, item.attribute]);
 const items = data.items.map(item => ({...item, key: keyOf(item)}));
 const byKey = new Map(items.map(item => [item.key, item]));
@@ -37,33 +36,6 @@ function save() {
 }
 
 const verdicts = () => new Map(log.map(entry => [entry.key, entry]));
-
-// Characters that hide, or that turn the direction of text around, are named in place of being obeyed.
-// Between emoji a joiner (U+200D) makes one of two.
-const hidden = new RegExp('([\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b' +
-  '\\u200c\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufeff\\u{e0000}-\\u{e007f}]|' +
-  '(?<![\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\ufe0f])\\u200d|\\u200d(?!\\p{Extended_Pictographic}))', 'u');
-
-function addText(parent, text) {
-  text.split(hidden).forEach((part, i) => {
-    if (i % 2 === 0) return parent.append(part);
-    const code = document.createElement('span');
-    code.className = 'code';
-    code.textContent = 'U+' + part.codePointAt(0).toString(16).toUpperCase().padStart(4, '0');
-    parent.append(code);
-  });
-}
-
-function setText(id, text) {
-  at(id).textContent = '';
-  addText(at(id), text);
-}
-
-function shownValue(json) {
-  const value = JSON.parse(json);
-  if (value === null) return 'null';
-  return Array.isArray(value) ? value.join('\n') : typeof value === 'string' ? value : json;
-}
 
 function showDocument(item) {
   const pane = at('document');
@@ -267,14 +239,6 @@ function goldLines() {
   return lines.replace(/[\u0085\u2028\u2029]/g, end => '\\u' + end.charCodeAt(0).toString(16).padStart(4, '0'));
 }
 
-function download() {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([goldLines()], {type: 'application/jsonl'}));
-  link.download = 'gold.jsonl';
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-}
-
 const actions = {y: () => judge('right'), n: () => judge('wrong'), e: edit, u: undo,
                  ArrowLeft: () => move(-1), ArrowRight: () => move(1)};
 
@@ -302,7 +266,7 @@ at('back').addEventListener('click', actions.ArrowLeft);
 at('next').addEventListener('click', actions.ArrowRight);
 at('save').addEventListener('click', saveEdit);
 at('cancel').addEventListener('click', show);
-at('download').addEventListener('click', download);
+at('download').addEventListener('click', () => download('gold.jsonl', goldLines()));
 
 load();
 current = Math.max(items.findIndex(item => !verdicts().has(item.key)), 0);
@@ -310,6 +274,8 @@ setText('run', data.run);
 at('bias').hidden = !data.leastSure;
 show();
 )js";
+
+inline constexpr std::string_view kReviewScript = kJoined<kPageScript, kOwnReviewScript>;
 
 /// The style of the page for the person who checks values: light or dark as the reader's machine has it.
 inline constexpr std::string_view kReviewStyle = R"css(

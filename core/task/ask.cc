@@ -168,27 +168,18 @@ class AskTask : public WordedTask {
   /// document.
   TextPieces head_pieces(std::span<const Example> shown) const {
     const std::optional<std::string> system = own_.system(no_values);
-    if (shown.empty()) return instruction_pieces(chat_, head(), system);
-    if (own_.has_example()) {
+    if (own_.has_example() && !shown.empty()) {
       std::string text;
       for (const Example& example : shown) text += example_text(example);
       return instruction_pieces(chat_, head(text), system);
     }
-    Dialog dialog;
-    ChatTemplate chat = chat_;
-    if (system == "") chat.default_system.clear();
-    if (system && !system->empty()) dialog.system = system;
-    std::string before = head();
+    std::vector<ShownTurn> turns;
     for (const Example& example : shown) {
       const auto& [question, answer] = read_example(example);
-      dialog.turns.push_back(before + document_text({}, example.document) + question_text({}, question));
-      dialog.turns.push_back(answer);
-      before = own_.has_document() ? own_.before_document() : std::string(kNextPassage);
+      turns.push_back({document_text({}, example.document) + question_text({}, question), answer});
     }
-    dialog.turns.emplace_back();
-    TextPieces pieces = dialog_pieces(chat, dialog).before;
-    pieces.push_back({before, false});
-    return pieces;
+    return pieces_before(chat_, system, head(),
+                         own_.has_document() ? own_.before_document() : std::string(kNextPassage), turns);
   }
 
   static std::pair<Question, std::string> read_example(const Example& example) {

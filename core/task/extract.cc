@@ -216,32 +216,21 @@ class ExtractTask : public WordedTask {
 
   /// Everything before a document: the instruction, and the examples as turns between it and the document.
   TextPieces head_pieces(const Category& category, std::span<const Example> shown) const {
-    if (shown.empty()) return instruction_pieces(chat_, instruction_text(category), own_system(category));
-    if (own_.has_example()) {
+    if (own_.has_example() && !shown.empty()) {
       std::string text;
       for (const Example& example : shown) text += example_text(category, example);
       return instruction_pieces(chat_, instruction_text(category, text), own_system(category));
     }
-    std::string before = instruction_text(category);
-    Dialog dialog;
-    ChatTemplate chat = chat_;
-    const std::optional<std::string> system = own_system(category);
-    if (system == "") chat.default_system.clear();
-    if (system && !system->empty()) dialog.system = system;
     Record record;
     record.category = category.name;
-    for (const Example& example : shown) {
-      dialog.turns.push_back(
-          before + (own_.has_document() ? own_.document(record, example.document) : example.document) +
-          (own_.has_question() ? own_question(category, attribute_list(category)) : ""));
-      dialog.turns.push_back("{" + line_break_.first +
-                             object_text(category, written_values(category, example.gold)));
-      before = own_.has_document() ? own_.before_document() : std::string(kProduct);
-    }
-    dialog.turns.emplace_back();
-    TextPieces pieces = dialog_pieces(chat, dialog).before;
-    pieces.push_back({before, false});
-    return pieces;
+    std::vector<ShownTurn> turns;
+    for (const Example& example : shown)
+      turns.push_back(
+          {(own_.has_document() ? own_.document(record, example.document) : example.document) +
+               (own_.has_question() ? own_question(category, attribute_list(category)) : ""),
+           "{" + line_break_.first + object_text(category, written_values(category, example.gold))});
+    return pieces_before(chat_, own_system(category), instruction_text(category),
+                         own_.has_document() ? own_.before_document() : std::string(kProduct), turns);
   }
 
   /// Tokens of the prompt that asks about the shortest document.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "core/task/text_answers.h"
 #include "core/text/date_text.h"
 #include "core/text/read_number.h"
 #include "core/text/unicode.h"
@@ -314,8 +315,14 @@ void check_digits(const Record& record, const Attribute& attribute, bool copied,
 void bind_span(const Record& record, bool cut, RowAnswer& answer) {
   auto* text = std::get_if<std::string>(&answer.value);
   if (!text) return;
-  auto place = find_text(record, *text);
-  if (!place && cut) place = find_text(record, without_last_word(*text));
+  std::string_view left = *text;
+  auto place = find_text(record, left);
+  const auto shorten = [&] {
+    left = without_last_word(left);
+    place = find_text(record, left);
+  };
+  if (!place && cut) shorten();
+  while (place && cut && !may_end_value(record.document, place->end)) shorten();
   if (place) {
     *text = record.document.substr(place->begin, place->end - place->begin);
     return;

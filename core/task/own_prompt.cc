@@ -120,4 +120,21 @@ std::string options_text(const std::vector<std::string>& options) {
   return text;
 }
 
+TextPieces pieces_before(ChatTemplate chat, const std::optional<std::string>& system, std::string before,
+                         const std::string& next, std::span<const ShownTurn> shown) {
+  if (shown.empty()) return instruction_pieces(chat, before, system);
+  Dialog dialog;
+  if (system == "") chat.default_system.clear();
+  if (system && !system->empty()) dialog.system = system;
+  for (const ShownTurn& turn : shown) {
+    dialog.turns.push_back(before + turn.asked);
+    dialog.turns.push_back(turn.answer);
+    before = next;
+  }
+  dialog.turns.emplace_back();
+  TextPieces pieces = dialog_pieces(chat, dialog).before;
+  pieces.push_back({std::move(before), false});
+  return pieces;
+}
+
 }  // namespace sheaf

@@ -72,6 +72,16 @@ class OwnPrompt {
   std::string shots_;
 };
 
+/// What is asked in an example, and its answer.
+struct ShownTurn {
+  std::string asked, answer;
+};
+
+/// Everything before a document where examples are earlier turns of the chat: `before` begins the user's
+/// first turn, `next` the others. `system`: as OwnPrompt::system().
+TextPieces pieces_before(ChatTemplate chat, const std::optional<std::string>& system, std::string before,
+                         const std::string& next, std::span<const ShownTurn> shown);
+
 /// A column of a record that task.prompt names.
 std::string field_of(const Record& record, std::string_view field);
 /// {options}: a line for each, "A) Lima".

@@ -60,7 +60,27 @@ bool may_begin_value(std::string_view document, size_t at) {
   return !(char_classes()[decode_valid(document.data() + before).point] & kOfWord);
 }
 
+bool is_punctuation(uint32_t point) {
+  return (char_classes()[point] & CharClass::is_punct) || point == '|';
+}
+
+/// Whether the run of punctuation that ends before byte `at` belongs to what follows it; false where there is
+/// no such run.
+bool run_opens(std::string_view document, size_t at) {
+  size_t begin = at;
+  while (begin > 0) {
+    const size_t before = character_before(document, begin);
+    if (!is_punctuation(decode_valid(document.data() + before).point)) break;
+    begin = before;
+  }
+  return begin < at && may_begin_value(document, begin);
+}
+
 }  // namespace
+
+bool may_end_value(std::string_view document, size_t at) {
+  return splits_words(document, at) && !run_opens(document, at);
+}
 
 bool can_decode(const Pattern& pattern) {
   return make_pattern_table(pattern, kEscaped).has_value();
@@ -203,6 +223,9 @@ void SpanAnswers::write_text(std::string_view document, size_t begin, size_t end
   while (is_inside(begin)) ++begin;
   while (is_inside(end)) --end;
   bool after_text = false;  // the last character is one that a value may end with
+  bool in_run =
+      begin > 0 && is_punctuation(decode_valid(document.data() + character_before(document, begin)).point);
+  bool opens = in_run && run_opens(document, begin);  // the run of punctuation belongs to what follows it
   for (size_t at = begin; at < end;) {
     const auto [point, bytes] = decode_valid(document.data() + at);
     const bool line_end = point < 0x20, space = is_space_character(point);
@@ -215,7 +238,10 @@ void SpanAnswers::write_text(std::string_view document, size_t begin, size_t end
       text_ += '\n';
     else
       text_ += document.substr(at, bytes);
-    after_text = !line_end && !space;
+    const bool punctuation = is_punctuation(point);
+    if (punctuation && !in_run) opens = may_begin_value(document, at);
+    in_run = punctuation;
+    after_text = !line_end && !space && !(punctuation && opens);
     at += bytes;
   }
   ends_.resize(text_.size() + 1);

@@ -10,6 +10,10 @@
 
 namespace sheaf {
 
+/// Whether a copied value may end before byte `at` of the document, where a character begins or the document
+/// ends: behind a whole word, but not behind punctuation that belongs to what follows it, as in "(large)".
+bool may_end_value(std::string_view document, size_t at);
+
 /// How the tokens of a tokenizer spell text.
 struct TokenSpelling {
   explicit TokenSpelling(const Tokenizer& tokenizer)

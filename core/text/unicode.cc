@@ -46,10 +46,42 @@ bool joins_word(uint32_t before, uint32_t after) {
   return letters && !written_without_spaces(before) && !written_without_spaces(after);
 }
 
+namespace {
+
+/// Whether two characters next to each other are parts of one picture: an emoji and its skin or its tags, or
+/// what joiners of width zero hold together.
+bool joins_picture(uint32_t before, uint32_t after) {
+  const auto joiner = [](uint32_t c) { return c == 0x200C || c == 0x200D; };
+  if ((after >= 0x1F3FB && after <= 0x1F3FF) || (after >= 0xE0020 && after <= 0xE007F)) return before > 0x20;
+  return (joiner(after) && !is_space_character(before) && before > 0x20) ||
+         (joiner(before) && !is_space_character(after) && after > 0x20);
+}
+
+bool is_flag_letter(uint32_t c) {
+  return c >= 0x1F1E6 && c <= 0x1F1FF;
+}
+
+/// Whether a flag, which two letters of its own make, begins before byte `at` and ends behind it.
+bool inside_flag(std::string_view text, size_t at) {
+  if (!is_flag_letter(decode_valid(&text[at]).point)) return false;
+  constexpr size_t kBytes = 4;          // of a letter
+  constexpr size_t kMostLetters = 256;  // that are looked at, however many stand in a row
+  size_t letters = 0;
+  for (size_t begin = at; letters < kMostLetters && begin >= kBytes; begin -= kBytes) {
+    const bool whole = static_cast<unsigned char>(text[begin - kBytes]) == 0xF0;
+    if (!whole || !is_flag_letter(decode_valid(&text[begin - kBytes]).point)) break;
+    ++letters;
+  }
+  return letters % 2 == 1;
+}
+
+}  // namespace
+
 bool splits_words(std::string_view text, size_t at) {
   if (at == 0 || at == text.size()) return true;
-  const size_t before = character_before(text, at);
-  return !joins_word(decode_valid(&text[before]).point, decode_valid(&text[at]).point);
+  const uint32_t before = decode_valid(&text[character_before(text, at)]).point,
+                 after = decode_valid(&text[at]).point;
+  return !joins_word(before, after) && !joins_picture(before, after) && !inside_flag(text, at);
 }
 
 bool is_space_character(uint32_t point) {

@@ -28,7 +28,7 @@ const uint8_t* char_classes();
 bool joins_word(uint32_t before, uint32_t after);
 
 /// Whether a word of the valid UTF-8 `text` begins or ends before byte `at`, where a character begins or the
-/// text ends.
+/// text ends. An emoji of several characters is not taken apart.
 bool splits_words(std::string_view text, size_t at);
 
 /// Whether the character is a space of any kind.

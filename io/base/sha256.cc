@@ -58,4 +58,11 @@ std::string Sha256::hex() const {
   return fmt::format("{:02x}", fmt::join(digest(), ""));
 }
 
+std::string base64_sha256(std::string_view bytes) {
+  const std::array<uint8_t, 32> digest = Sha256().add(bytes).digest();
+  std::string out(44, '=');
+  EVP_EncodeBlock(reinterpret_cast<uint8_t*>(out.data()), digest.data(), static_cast<int>(digest.size()));
+  return out;
+}
+
 }  // namespace sheaf

@@ -38,4 +38,7 @@ inline std::string sha256(std::string_view bytes) {
   return Sha256().add(bytes).hex();
 }
 
+/// As a content security policy wants it.
+std::string base64_sha256(std::string_view bytes);
+
 }  // namespace sheaf

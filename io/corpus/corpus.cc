@@ -11,7 +11,7 @@
 #include "io/base/sha256.h"
 #include "io/corpus/corpus_formats.h"
 #include "io/datasets/dataset.h"
-#include "io/passages/build_index.h"
+#include "io/passages/passages.h"
 
 namespace sheaf {
 namespace {
@@ -176,9 +176,10 @@ std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema) {
     if (contexts->empty() && rows->position() > 0)
       refuse("{}: input.context: no record has text in column \"{}\"", job.file, job.input.context);
   }
-  std::shared_ptr<const PassageIndex> passages = job.input.passages;
+  std::shared_ptr<Passages> passages = job.input.passages;
   std::vector<std::string> notices;  // OpenedJob opens it first, and tells of it
-  if (!job.input.corpus.empty() && !passages) passages = open_passages(passage_files(job), notices);
+  if (!job.input.corpus.empty() && !passages)
+    passages = std::make_shared<Passages>(passage_files(job), notices);
   auto rows = open_format(job, corpus, RecordMapper(job, schema, contexts, std::move(passages)));
   if (job.input.limit > 0) return first_rows(std::move(rows), job.input.limit);
   return rows;

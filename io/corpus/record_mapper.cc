@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 
 #include "core/text/spelling.h"
 #include "core/text/utf8.h"
 #include "io/base/sha256.h"
+#include "io/passages/passages.h"
 
 namespace sheaf {
 namespace {
@@ -120,7 +122,7 @@ std::shared_ptr<const Contexts> gather_contexts(Corpus& corpus, const std::strin
 }
 
 RecordMapper::RecordMapper(const Job& job, const Schema* schema, std::shared_ptr<const Contexts> contexts,
-                           std::shared_ptr<const PassageIndex> passages)
+                           std::shared_ptr<Passages> passages)
     : input_(job.input),
       schema_(schema),
       contexts_(std::move(contexts)),
@@ -224,7 +226,12 @@ CorpusRow RecordMapper::map_cells(Place place, const json& cells, int64_t number
       record.fields[column] =
           read_html(joined_text_of(cell(cells, column), fmt::format("column \"{}\"", column)), input_.html)
               .text;
-    if (passages_) find_passages(*passages_, input_, record);
+    if (passages_)
+      passages_->with_index([&](const PassageIndex& index) {
+        Record found = record;
+        find_passages(index, input_, found);
+        record = std::move(found);
+      });
     for (const std::string& column : input_.keep) record.kept[column] = cells.value(column, json());
   } catch (const BadText& bad) {
     return Reject{std::move(record.place), std::move(record.id), bad.reason};
@@ -309,11 +316,15 @@ void RecordMapper::map_questions(const json& cells, Record& record) const {
     record.questions.push_back(std::move(question));
     return;
   }
+  std::map<json, size_t> numbers;  // of the questions, by their ids
   const std::string row = record.id.is_string() ? record.id.get<std::string>() : record.id.dump();
   for (const json& entry : list_cell(cells, input_.questions, "questions", kMostQuestions)) {
     Question question = question_of(entry);
     // An answer must tell which question it is to, and gold answers know it by this name.
     if (question.id.is_null()) question.id = fmt::format("{}/{}", row, record.questions.size());
+    if (const auto [first, fresh] = numbers.emplace(question.id, record.questions.size() + 1); !fresh)
+      reject("questions {} and {} have the same id, {}; an answer goes by it", first->second,
+             record.questions.size() + 1, shorten_text(question.id.dump(), 60));
     record.questions.push_back(std::move(question));
   }
 }

@@ -10,6 +10,8 @@
 
 namespace sheaf {
 
+class PassageIndex;  // io/passages
+
 using CorpusRow = std::variant<Record, Reject>;
 
 /// The texts of contexts by their ids. They lie in a file; memory holds where, some 50 bytes an id.
@@ -64,7 +66,7 @@ class RecordMapper {
   /// gathers contexts: its records have the id of the context and, where the row has it, its text.
   /// `passages`: of input.corpus, for a job that has one.
   RecordMapper(const Job& job, const Schema* schema, std::shared_ptr<const Contexts> contexts = nullptr,
-               std::shared_ptr<const PassageIndex> passages = nullptr);
+               std::shared_ptr<Passages> passages = nullptr);
 
   const std::vector<MappedColumn>& columns() const { return columns_; }
   bool wants(std::string_view column) const;
@@ -85,7 +87,7 @@ class RecordMapper {
   Job::Input input_;
   const Schema* schema_;
   std::shared_ptr<const Contexts> contexts_;
-  std::shared_ptr<const PassageIndex> passages_;
+  std::shared_ptr<Passages> passages_;
   Job::Method method_;
   bool batch_ = false;  ///< rows are requests, for task.kind chat
   bool gathers_ = false;

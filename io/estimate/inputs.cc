@@ -130,6 +130,11 @@ void EstimateInputs::assume_answers(const EstimateAsked& asked) {
     notes_.push_back(fmt::format("free answers are assumed to have {} token{}{}", answer,
                                  answer == 1 ? "" : "s",
                                  given ? "" : "; set --answer-tokens to their length"));
+  if (job_.method.search == SpanSearch::likeliest)
+    notes_.push_back(
+        fmt::format("the search for the likeliest spans is not counted: up to {} more tokens for each "
+                    "(method.search_tokens)",
+                    job_.method.search_tokens));
   sampled_.answer_tokens = [this, answer](const Job::Method& method) {
     const AnswerForm answers = find_method(method.name).wording.answers;
     return answers == AnswerForm::each ||

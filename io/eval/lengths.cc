@@ -27,9 +27,10 @@ constexpr Range<int64_t> kLength{1, 1 << 20};
 constexpr uint32_t kSeed = 7;
 
 const std::vector<std::string> kKeys = {
-    "model.path",           "method.name",         "method.documents",       "method.speculate",
-    "method.prompt_tokens", "engine.device",       "engine.tokens_per_step", "engine.kv_memory_gb",
-    "engine.prompts",       "engine.reproducible", "cost.usd_per_hour",      "cost.devices"};
+    "model.path",          "method.name",          "method.documents",    "method.questions",
+    "method.speculate",    "method.prompt_tokens", "engine.device",       "engine.tokens_per_step",
+    "engine.kv_memory_gb", "engine.prompts",       "engine.reproducible", "cost.usd_per_hour",
+    "cost.devices"};
 
 constexpr const char* kFile = "timing.json";
 
@@ -135,6 +136,8 @@ ordered_json describe(const Job& job, const EvalLengths& lengths) {
                           {"kv_memory_gb", job.engine.kv_memory_gb},
                           {"prompts", job.engine.prompts},
                           {"reproducible", job.engine.reproducible}}}};
+  // Measurements of earlier versions have no limit.
+  if (job.method.questions > 0) measured["method"]["questions"] = job.method.questions;
   if (!job.method.speculate.draft.empty())
     measured["speculate"] = {{"draft", job.method.speculate.draft},
                              {"always", job.method.speculate.always},

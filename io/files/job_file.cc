@@ -241,6 +241,10 @@ bool read_method(YamlMap map, Job& job, bool files, MistakeList& found) {
     if (method.null_bias != 0) check_own_answers(map, "null_bias", method, kind);
   });
   found.attempt([&] {
+    if (const std::string trouble = questions_trouble(method, kind); !trouble.empty())
+      refuse("{}: {}", map.where("questions"), trouble);
+  });
+  found.attempt([&] {
     if (const std::string trouble = samples_trouble(job); !trouble.empty())
       refuse("{}: {}", map.where("samples"), trouble);
   });

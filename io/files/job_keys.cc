@@ -116,8 +116,12 @@ void read_keys(std::string_view section, YamlMap& map, Job& job, MistakeList& fo
 }
 
 void check_scopes(std::string_view section, const YamlMap& map, const Job& job, MistakeList& found) {
+  static const Job plain;
   for (const JobKey& key : job_keys()) {
     if (key.section() != section || !map.has(key.name())) continue;
+    // A default that is written down changes nothing, wherever it stands.
+    const bool held = !std::holds_alternative<std::monostate>(key.member);
+    if (held && key.value(job) == key.value(plain)) continue;
     const auto broken =
         std::ranges::find_if(key.scopes, [&](const Scope& scope) { return !scope.holds(job); });
     if (broken != key.scopes.end())

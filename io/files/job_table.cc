@@ -352,6 +352,9 @@ void add_method_keys(Keys& keys) {
   method.add<&M::documents>(
       "documents", whole(0), rows,
       "hpd, ippd: documents or contexts per prompt; 0: as many as method.prompt_tokens allows");
+  method.add<&M::questions>("questions", whole(0), rows,
+                            "The most questions (hpd: attributes) of one prompt; 0: all of its documents",
+                            {kNotChat});
   method.add<&M::prompt_tokens>("prompt_tokens", whole(1), rows, "The most tokens of one prompt");
   method.add<&M::max_value_tokens>("max_value_tokens", whole(1, 4096), answers,
                                    "The most tokens of one value or answer (K_max)");

@@ -19,7 +19,8 @@ struct BenchModel {
   std::string path;   ///< of real weights; empty: random ones
   Device device = {};
   bool reproducible = false;
-  int32_t layers = 0;  ///< of random weights, where not as the shape has them
+  int32_t layers = 0;                               ///< of random weights, where not as the shape has them
+  std::shared_ptr<const ModelConfig> made_up = {};  ///< random weights of this, in place of a shape
   Precision dtype = Precision::automatic;
   WeightStorage weights = WeightStorage::automatic;
   bool fp8_keys = false;
@@ -92,6 +93,21 @@ struct BenchSettings {
 
 /// Times a workload: what `sheaf bench` prints (docs/performance.md).
 nlohmann::ordered_json bench_workload(const BenchSettings& settings);
+
+/// Attention alone: decoding tokens of `batch` sequences behind one prefix, each with keys of its own, as in
+/// Hydragen's figures 4 and 7.
+struct AttentionBench {
+  std::vector<int32_t> batches = {16, 64, 256}, prefixes = {1024, 4096}, suffixes = {16, 256};
+  int32_t heads = 8, kv_heads = 1, head_dim = 128;
+};
+
+/// Times a layer's attention with the prefix stored and read once, and with a copy of it for every sequence.
+/// `progress` is told how far it is.
+nlohmann::ordered_json bench_attention(
+    const BenchModel& like, const AttentionBench& asked,
+    const std::function<void(const std::string& text, bool last)>& progress);
+/// What it found, for people.
+std::string attention_text(const nlohmann::ordered_json& found);
 
 /// Times made-up steps of the given shapes with random weights, on a device and in numbers `like` those
 /// given; no shapes: such as suit the device. Takes a minute or two. `left_out` is told of a shape that does

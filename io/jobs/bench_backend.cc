@@ -15,7 +15,11 @@ namespace {
 constexpr uint32_t kSeed = 7;
 
 FileConfig random_shape(const BenchModel& wanted) {
-  FileConfig shape = read_model_config(wanted.shape, "--shape");
+  FileConfig shape;
+  if (wanted.made_up)
+    shape.config = *wanted.made_up;
+  else
+    shape = read_model_config(wanted.shape, "--shape");
   if (wanted.layers > 0) shape.config.layers.resize(static_cast<size_t>(wanted.layers));
   return shape;
 }

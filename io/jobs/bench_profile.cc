@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <fmt/chrono.h>
 #include <memory>
@@ -8,7 +7,7 @@
 #include "core/model/shapes.h"
 #include "io/base/process.h"
 #include "io/files/hardware_file.h"
-#include "io/jobs/bench.h"
+#include "io/jobs/probe_timer.h"
 
 namespace sheaf {
 namespace {
@@ -23,86 +22,21 @@ class StepTimer {
   virtual void time(const ListedProbe& listed, Measurement& measured) = 0;
 };
 
-struct StepTime {
-  StageSeconds device;  ///< all zero where the backend does not say
-  double wall = 0;
-};
-
-StageSeconds stages_of(const Backend& backend) {
-  StageSeconds seconds;
-  for (const auto& [stage, value] : backend.stage_seconds()) {
-    if (stage == Stage::attention)
-      seconds.attention += value;
-    else if (stage == Stage::pick)
-      seconds.pick += value;
-    else if (stage == Stage::norms || stage == Stage::other)
-      seconds.rest += value;
-    else
-      seconds.products += value;
-  }
-  return seconds;
-}
-
-/// Takes the stages from the backend's own clocks.
-class ProbeTimer final : public StepTimer {
+/// By the backend's own clocks.
+class StagesByBackend final : public StepTimer {
  public:
-  /// `threads`: that share a processor with others' work; 0: a GPU.
-  ProbeTimer(const BenchModel& model, int threads) : made_(model), threads_(threads) {
-    most_pages_ = made_.kv_bytes() / (made_.backend().kv_bytes_per_token() * kPageSize);
-  }
+  explicit StagesByBackend(const BenchModel& model) : timer_(model) {}
 
-  const Backend& backend() const override { return made_.backend(); }
-  bool fits(const Probe& probe) const override { return probe.pages(kPageSize) <= most_pages_; }
+  const Backend& backend() const override { return timer_.backend(); }
+  bool fits(const Probe& probe) const override { return timer_.fits(probe); }
   void time(const ListedProbe& listed, Measurement& measured) override {
-    const StepTime step = time_step(listed.probe);
+    const StepTime step = timer_.time_step(listed.probe);
     measured.device = step.device;
     measured.host = std::max(0.0, step.wall - step.device.total());
   }
 
-  StepTime time_step(const Probe& probe) {
-    const StepBatch batch = make_probe_batch(probe, kPageSize);
-    const auto pages = static_cast<int32_t>(probe.pages(kPageSize));
-    std::vector<Picked> picked(batch.picks.size());
-    Backend& backend = made_.backend();
-    pages_ = std::max(pages_, pages);
-    // A pool made anew also starts the backend's clocks anew; the step before it takes memory for
-    // activations.
-    backend.allocate_kv(pages_, kPageSize);
-    backend.step(batch, picked);
-    backend.allocate_kv(pages_, kPageSize);
-    using Clock = std::chrono::steady_clock;
-    const auto start = Clock::now();
-    double total = 0, undisturbed = kNever, processor = kNever;
-    int32_t steps = 0;
-    while (steps < kLeastSteps || (total < kSeconds && steps < 1000)) {
-      const ProcessUse before = process_use();
-      const auto begin = Clock::now();
-      backend.step(batch, picked);
-      const auto end = Clock::now();
-      const ProcessUse after = process_use();
-      const double wall = std::chrono::duration<double>(end - begin).count();
-      if (after.interruptions == before.interruptions) undisturbed = std::min(undisturbed, wall);
-      processor = std::min(processor, after.seconds - before.seconds);
-      total = std::chrono::duration<double>(end - start).count();
-      ++steps;
-    }
-    const StageSeconds stages = stages_of(backend) * (1.0 / steps);
-    // A GPU's clock falls when it works for long, as it will in a job: there the mean counts.
-    if (threads_ == 0) return {stages, total / steps};
-    // Where others took the processor in every step, its seconds say more: threads that wait for each other
-    // spin.
-    return {stages, undisturbed < kNever ? undisturbed : processor / threads_};
-  }
-
  private:
-  static constexpr int32_t kLeastSteps = 3;
-  static constexpr double kSeconds = 0.15;
-  static constexpr double kNever = 1e30;
-
-  BenchBackend made_;
-  int threads_;
-  int64_t most_pages_ = 0;
-  int32_t pages_ = 1;
+  ProbeTimer timer_;
 };
 
 /// The curve of bare steps at `rows`, straight between its points.
@@ -121,9 +55,7 @@ double between(const std::vector<std::pair<double, double>>& curve, double rows)
 class StagesByDifference final : public StepTimer {
  public:
   StagesByDifference(const BenchModel& model, int32_t layers)
-      : layers_(layers),
-        few_(with_layers(model, kFew), usable_cores().threads()),
-        more_(with_layers(model, kMore), usable_cores().threads()) {}
+      : layers_(layers), few_(with_layers(model, kFew)), more_(with_layers(model, kMore)) {}
 
   const Backend& backend() const override { return more_.backend(); }
   bool fits(const Probe& probe) const override { return more_.fits(probe); }
@@ -181,7 +113,7 @@ DeviceProfile profile_device(const BenchModel& like, std::vector<std::string> sh
       if (cpu)
         timer = std::make_unique<StagesByDifference>(model, config.layer_count());
       else
-        timer = std::make_unique<ProbeTimer>(model, 0);
+        timer = std::make_unique<StagesByBackend>(model);
     } catch (const OutOfMemory& error) {
       left_out(fmt::format("{}: left out: {}", shape, error.what()));
       continue;

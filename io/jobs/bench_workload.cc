@@ -205,6 +205,9 @@ BenchRun run_once(Backend& backend, const EngineOptions& options, std::vector<St
 }
 
 ordered_json bench_workload(const BenchSettings& settings) {
+  if (const std::string trouble = questions_trouble(settings.packing.method, TaskKind::none);
+      !trouble.empty())
+    refuse("--questions {}: {}", settings.packing.method.questions, trouble);
   Bench bench(settings);
   bench.run();
   return bench.report();

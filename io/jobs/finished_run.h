@@ -79,7 +79,8 @@ struct ShowSettings : RunPlaces {
 struct ShownRow {
   std::string id;
   std::string document;
-  ExtractedValues values;
+  ExtractedValues values;  ///< of an ask job: answers under their questions
+  bool asks = false;
 };
 
 struct ShownRows {

@@ -16,7 +16,7 @@
 #include "io/files/job_file.h"
 #include "io/jobs/choose_device.h"
 #include "io/model/model_files.h"
-#include "io/passages/build_index.h"
+#include "io/passages/passages.h"
 
 namespace sheaf {
 namespace {
@@ -77,7 +77,8 @@ OpenedJob::OpenedJob(Job job) : job_(std::move(job)) {
 }
 
 void OpenedJob::open_files() {
-  if (!job_.input.corpus.empty()) job_.input.passages = open_passages(passage_files(job_), notices_);
+  if (!job_.input.corpus.empty())
+    job_.input.passages = std::make_shared<Passages>(passage_files(job_), notices_);
   if (!job_.task.schema.empty()) {
     schema_ = read_schema(job_);
     if (job_.input.path != "-")

@@ -121,6 +121,10 @@ std::string JobPlan::text(const Job& job) const {
           ? fmt::format(" and every {} {}", thinks ? "thought" : "finding",
                         thinks ? job.model.reasoning_tokens : job.method.finding_tokens)
           : "");
+  if (job.method.search == SpanSearch::likeliest)
+    say("search   not counted: for each span, up to {} more tokens to find the likeliest "
+        "(method.search_tokens)",
+        job.method.search_tokens);
   if (experts.count > 0)
     say("experts  a step gives each of the {} of a layer {:.0f} tokens on average", experts.count,
         rows_per_expert());

@@ -15,33 +15,50 @@ constexpr size_t kLongestIdShown = 60;  // bytes
 }  // namespace
 
 const RepeatedIds* RepeatedIds::watch(const Job& job, std::unique_ptr<Corpus>& corpus) {
-  if (job.input.id.empty()) return nullptr;
-  auto watched = std::make_unique<RepeatedIds>(std::move(corpus), job.input.duplicate_ids, job.output.path);
+  const bool has_ids = !job.input.id.empty();
+  if (!has_ids && job.input.questions.empty()) return nullptr;
+  auto watched =
+      std::make_unique<RepeatedIds>(std::move(corpus), has_ids, job.input.duplicate_ids, job.output.path);
   const RepeatedIds* ids = watched.get();
   corpus = std::move(watched);
   return ids;
+}
+
+std::optional<int64_t> RepeatedIds::first_with(const std::string& id) {
+  const auto digest = Sha256().add(id).digest();
+  AnswerKey key;
+  std::memcpy(key.data(), digest.data(), key.size());
+  const auto first = seen_.find(key);
+  if (!first) seen_.add(key, position());
+  return first;
 }
 
 std::optional<std::variant<Record, Reject>> RepeatedIds::next() {
   auto entry = all_->next();
   auto* record = entry ? std::get_if<Record>(&*entry) : nullptr;
   if (!record) return entry;
-  const std::string id = record->id.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  const auto digest = Sha256().add(id).digest();
-  AnswerKey key;
-  std::memcpy(key.data(), digest.data(), key.size());
-  const auto first = seen_.find(key);
-  if (!first) {
-    seen_.add(key, position());
-    return entry;
+  const auto text = [](const nlohmann::json& id) {
+    return id.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  };
+  std::string what, id = text(record->id);
+  std::optional<int64_t> first;
+  if (has_ids_) first = first_with(id);
+  for (size_t q = 0; !first && q < record->questions.size(); ++q) {
+    if (record->questions[q].id.is_null()) continue;
+    what = "question ";
+    id = text(record->questions[q].id);
+    // No id of a record begins so.
+    first = first_with("?" + id);
   }
+  if (!first || *first == position()) return entry;
   const std::string shown = shorten_text(id, kLongestIdShown);
   if (refuse_)
     return Reject{record->place, record->id,
-                  fmt::format("duplicate id {} (first in record {})", shown, *first)};
+                  fmt::format("duplicate {}id {} (first in record {})", what, shown, *first)};
   ++repeated_;
   if (examples_.size() < kRepeatedShown)
-    examples_.push_back(fmt::format("record {} has {} (first in record {})", position(), shown, *first));
+    examples_.push_back(
+        fmt::format("record {} has {}{} (first in record {})", position(), what, shown, *first));
   return entry;
 }
 

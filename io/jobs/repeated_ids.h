@@ -6,14 +6,16 @@
 
 namespace sheaf {
 
-/// A corpus that knows which of its records have the id of an earlier one. Its memory does not grow with the
-/// corpus: what it knows of the ids is a table of 24 bytes for each, in a file where it is large.
+/// A corpus that knows which of its records, or of their questions, have the id of an earlier one. Its memory
+/// does not grow with the corpus: what it knows of the ids is a table of 24 bytes for each, in a file where
+/// it is large.
 class RepeatedIds : public Corpus {
  public:
   /// `refuse`: such records are rejects. Then a run that begins in the midst of the corpus reads what comes
   /// before, so that it has the rejects of a run in one go; otherwise only what is read counts.
-  RepeatedIds(std::unique_ptr<Corpus> all, DuplicateIds what, const std::string& near)
-      : all_(std::move(all)), refuse_(what == DuplicateIds::refuse), seen_(near) {}
+  /// `has_ids`: records have ids of their own, and are not just numbered.
+  RepeatedIds(std::unique_ptr<Corpus> all, bool has_ids, DuplicateIds what, const std::string& near)
+      : all_(std::move(all)), has_ids_(has_ids), refuse_(what == DuplicateIds::refuse), seen_(near) {}
 
   std::optional<std::variant<Record, Reject>> next() override;
   int64_t position() const override { return all_->position(); }
@@ -22,15 +24,19 @@ class RepeatedIds : public Corpus {
   std::optional<double> share_read() const override { return all_->share_read(); }
   std::optional<int64_t> records_expected() const override { return all_->records_expected(); }
 
-  /// Puts itself in the place of a corpus whose records have ids, as the job says; null where they have none.
+  /// Puts itself in the place of a corpus whose records or questions have ids, as the job says; null where
+  /// they have none.
   static const RepeatedIds* watch(const Job& job, std::unique_ptr<Corpus>& corpus);
 
   /// How many records were kept that have the id of an earlier one, with the first of them; empty: none.
   std::string notice() const;
 
  private:
+  /// The first record with the id, where that is an earlier one.
+  std::optional<int64_t> first_with(const std::string& id);
+
   std::unique_ptr<Corpus> all_;
-  bool refuse_;
+  bool has_ids_, refuse_;
   KeyTable seen_;  ///< the number of the first record with an id
   int64_t repeated_ = 0;
   std::vector<std::string> examples_;

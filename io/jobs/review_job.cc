@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <filesystem>
-#include <openssl/evp.h>
 #include <set>
 #include <unordered_set>
 
@@ -15,14 +14,6 @@
 
 namespace sheaf {
 namespace {
-
-/// SHA-256 as a content security policy wants it.
-std::string base64_sum(std::string_view text) {
-  const std::array<uint8_t, 32> digest = Sha256().add(text).digest();
-  std::string out(44, '=');
-  EVP_EncodeBlock(reinterpret_cast<uint8_t*>(out.data()), digest.data(), static_cast<int>(digest.size()));
-  return out;
-}
 
 class ReviewJob {
  public:
@@ -49,7 +40,7 @@ class ReviewJob {
     const std::filesystem::path folder(settings_.run);
     review_.run = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
     review_.key = sha256(run_.manifest().fingerprint.dump());
-    page.html = review_html(review_, base64_sum(kReviewScript), base64_sum(kReviewStyle));
+    page.html = review_html(review_, base64_sha256(kReviewScript), base64_sha256(kReviewStyle));
     page.read = run_.files();
     if (!run_.asks()) page.read.push_back(run_.schema_path());
     return page;

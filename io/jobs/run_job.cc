@@ -22,6 +22,7 @@
 #include "io/jobs/run_count.h"
 #include "io/jobs/run_limits.h"
 #include "io/jobs/trusted_run.h"
+#include "io/passages/passages.h"
 #include "io/run_folder/manifest.h"
 #include "io/run_folder/output_place.h"
 #include "io/run_folder/restart.h"
@@ -194,6 +195,8 @@ class JobRun {
     weights_.check();
     nlohmann::ordered_json report = count_->report(pipeline_->stats());
     check_rows(report);
+    if (const auto& passages = job().input.passages; passages && !passages->notice().empty())
+      listener_.note(passages->notice());
     if (ids_)
       if (const std::string notice = ids_->notice(); !notice.empty()) listener_.note(notice);
     if (answers_) answers_->finish(answer_settings(job(), fingerprint_));

@@ -6,6 +6,7 @@
 #include "core/report/row_sample.h"
 #include "core/task/find_text.h"
 #include "core/task/gold.h"
+#include "core/task/record_row.h"
 #include "core/text/html_text.h"
 #include "core/text/spelling.h"
 #include "io/files/predictions.h"
@@ -15,10 +16,25 @@
 namespace sheaf {
 namespace {
 
+constexpr const char* kAnswer = "answer";
+
+/// The answers of an ask job as values, which get the texts of their questions for names once the corpus is
+/// read.
+ExtractedValues values_of(RowContent&& content) {
+  if (auto* extracted = std::get_if<ExtractedValues>(&content)) return std::move(*extracted);
+  ExtractedValues values;
+  for (RowAnswer* answer : answers_of(content)) values.values.push_back({kAnswer, std::move(*answer)});
+  return values;
+}
+
 /// Which rows to show.
 class RowFilter {
  public:
-  RowFilter(const ShowSettings& settings, const Schema& schema) : category_(settings.category) {
+  /// `asks`: of an ask job, whose answers are called "answer".
+  RowFilter(const ShowSettings& settings, const Schema& schema, bool asks) : category_(settings.category) {
+    if (asks && !category_.empty())
+      refuse("--category: {} is the run of an ask job, which has no categories; leave the option out",
+             settings.run);
     std::vector<std::string> categories;
     for (const Category& category : schema.categories) categories.push_back(category.name);
     if (!category_.empty() && !schema.find(category_))
@@ -30,6 +46,10 @@ class RowFilter {
       refuse("--where {}: write it as attribute=value or attribute=null", shorten_text(settings.where, 60));
     attribute_ = settings.where.substr(0, equals);
     value_ = settings.where.substr(equals + 1);
+    if (asks && attribute_ != kAnswer)
+      refuse("--where {}: this is the run of an ask job; write answer=VALUE or answer=null",
+             shorten_text(settings.where, 60));
+    if (asks) return;
     check_attribute("--where", attribute_, schema, category_);
     for (const Category& category : schema.categories)
       for (const Attribute& attribute : category.attributes)
@@ -83,15 +103,15 @@ std::string without_tags(const Record& record) {
 }  // namespace
 
 ShownRows show_rows(const ShowSettings& settings) {
-  const FinishedRun run(settings, true);
-  const RowFilter filter(settings, run.schema());
+  const FinishedRun run(settings, true, true);
+  const RowFilter filter(settings, run.schema(), run.asks());
   ShownRows shown;
   shown.unfinished = !run.is_finished();
   std::map<std::pair<uint64_t, int64_t>, ShownRow> chosen;  // by lot and number of the row
   int64_t number = 0;
   read_rows(settings.run, run.manifest(), run.schema(), [&](Row&& row) {
     const int64_t at = number++;
-    auto& values = std::get<ExtractedValues>(row.content);
+    ExtractedValues values = values_of(std::move(row.content));
     if (!filter.takes(values)) return;
     ++shown.matching;
     const std::string id = id_text(row.id);
@@ -111,6 +131,9 @@ ShownRows show_rows(const ShowSettings& settings) {
   size_t next = 0;
   for (auto& [row, about] : rows) {
     const Record& record = records[next++];
+    about.asks = run.asks();
+    for (size_t q = 0; about.asks && q < std::min(about.values.values.size(), record.questions.size()); ++q)
+      about.values.values[q].name = record.questions[q].text;
     about.document = run.reads_html() ? without_tags(record) : record.document;
     shown.rows.push_back(std::move(about));
   }

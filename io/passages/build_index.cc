@@ -8,9 +8,11 @@
 #include <mutex>
 #include <queue>
 #include <thread>
+#include <unordered_map>
 
 #include "core/base/bounded_queue.h"
 #include "core/base/interrupted.h"
+#include "core/base/random_stream.h"
 #include "core/task/relevance.h"
 #include "core/text/spelling.h"
 #include "io/base/file_layer.h"
@@ -241,8 +243,20 @@ LeftOut take_passages(PassageReader& passages, IndexWriter& writer, Inverter& in
   size_t batch_bytes = 0;
   int64_t count = 0;
   std::string waiting;
+  std::unordered_map<uint64_t, std::pair<size_t, int64_t>> first_of;  // file and row, by the hash of the id
   while (auto row = passages.next()) {
     if (interrupted) fail_for_now("interrupted while making an index of passages");
+    if (row->passage) {
+      const std::string id = row->passage->id.dump();
+      const auto [first, fresh] =
+          first_of.emplace(mix(hash_text(id), id.size()), std::pair(row->file, row->number));
+      if (!fresh) {
+        row->passage.reset();
+        row->trouble =
+            fmt::format("{}: its id {} is that of {} too", passages.place(row->file, row->number),
+                        shorten_text(id, 60), passages.place(first->second.first, first->second.second));
+      }
+    }
     if (!row->passage) {
       if (left_out.rows == 0) left_out.first = shorten_text(row->trouble, kMostLeftOutText);
       left_out.rows += row->rows;

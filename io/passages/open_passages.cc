@@ -102,7 +102,7 @@ void tell_left_out(const PassageIndex& index, const std::string& corpus, std::ve
   const json rows = left_out.value("rows", json(0));
   if (!rows.is_number_integer() || rows.get<int64_t>() <= 0) return;
   const json first = left_out.value("first", json(""));
-  notices.push_back(fmt::format("{}: {} cannot be read and left out; the first: {}", corpus,
+  notices.push_back(fmt::format("{}: {} cannot be used and left out; the first: {}", corpus,
                                 counted(rows.get<int64_t>(), "passage"),
                                 first.is_string() ? first.get<std::string>() : ""));
 }

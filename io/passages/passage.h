@@ -33,7 +33,11 @@ class PassageReader {
     std::optional<Passage> passage;
     std::string trouble = {};  ///< where there is no passage: its place and why, "wiki.jsonl:3: …"
     int64_t rows = 1;          ///< more where `trouble` costs several
+    int64_t number = 0;        ///< of the row in its file, from 1
+    size_t file = 0;
   };
+  /// Where a row stands: "wiki.jsonl:3".
+  std::string place(size_t file, int64_t number) const;
   /// Nothing at the end. Refuses a file that cannot be opened or whose columns hold no text.
   std::optional<Row> next();
 

@@ -78,7 +78,7 @@ class PassageReader::Lines : public File {
     if (!line) return std::nullopt;
     try {
       line->check();
-      return Row{passage_of(parse_json_line(line->text, is_passage_column), number)};
+      return Row{passage_of(parse_json_line(line->text, is_passage_column), number), {}, 1, line->number};
     } catch (const BadText& bad) {
       return Row{{}, fmt::format("{}:{}: {}", path_, line->number, bad.reason)};
     }
@@ -107,7 +107,7 @@ class PassageReader::Table : public File {
     if (!row) return std::nullopt;
     try {
       if (!row->error.empty()) reject("{}", row->error);
-      return Row{passage_of(row->cells, number)};
+      return Row{passage_of(row->cells, number), {}, 1, row->number};
     } catch (const BadText& bad) {
       return Row{{}, fmt::format("{}:{}: {}", path_, row->number, bad.reason), row->rows};
     }
@@ -123,12 +123,17 @@ PassageReader::PassageReader(std::vector<std::string> files, CorpusFormat format
 
 PassageReader::~PassageReader() = default;
 
+std::string PassageReader::place(size_t file, int64_t number) const {
+  return fmt::format("{}:{}", files_[file], number);
+}
+
 std::optional<PassageReader::Row> PassageReader::next() {
   for (; at_ < files_.size(); ++at_, file_.reset()) {
     if (!file_ && format_ == CorpusFormat::table) file_ = std::make_unique<Table>(files_[at_]);
     if (!file_) file_ = std::make_unique<Lines>(files_[at_]);
     if (auto row = file_->next(rows_ + 1)) {
       rows_ += row->rows;
+      row->file = at_;
       return row;
     }
   }

@@ -221,6 +221,105 @@ TEST_F(AskSpans, APageForReviewKnowsTheQuestions) {
   EXPECT_NE(refused.err.find("has no attributes"), std::string::npos) << refused.err;
 }
 
+TEST_F(AskSpans, PromptsWithFewQuestionsGiveTheSameRows) {
+  ASSERT_EQ(run("all").exit_code, 0);
+  for (const char* most : {"1", "2", "3", "5"}) {
+    const std::string folder = std::string("most-") + most;
+    ASSERT_EQ(run(folder, std::string("--set method.questions=") + most).exit_code, 0);
+    EXPECT_EQ(read_text(scratch_.path(folder + "/rows-00000.jsonl")),
+              read_text(scratch_.path("all/rows-00000.jsonl")))
+        << most;
+  }
+  const auto prompts = [&](const char* set) {
+    const json plan = json::parse(
+        run_sheaf(scratch_, "plan " + scratch_.path("job.yaml") + " --json --set method.documents=1" + set)
+            .out);
+    return plan["stacks"].get<int>();
+  };
+  EXPECT_EQ(prompts(""), kContexts);
+  EXPECT_EQ(prompts(" --set method.questions=3"), 2 * kContexts);
+}
+
+TEST_F(AskSpans, ShowPrintsAnswersUnderTheirQuestions) {
+  ASSERT_EQ(run("out").exit_code, 0);
+  const Ran shown = run_sheaf(scratch_, "show " + scratch_.path("out") + " --json --sample 3");
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  const std::vector<json> printed = read_json_lines(shown.out), made = rows("out");
+  ASSERT_EQ(printed.size(), 3u);
+  for (const json& row : printed) {
+    const size_t record = std::stoul(row["id"].get<std::string>());
+    EXPECT_EQ(row["document"], text_of(record));
+    ASSERT_EQ(row["answers"].size(), 4u);
+    EXPECT_EQ(row["answers"][0]["question"], "Who?");
+    EXPECT_EQ(row["answers"][0]["answer"], made[record]["answers"][0]["answer"]);
+  }
+  EXPECT_NE(run_sheaf(scratch_, "show " + scratch_.path("out")).out.find("Who?: "), std::string::npos);
+  const Ran nulls = run_sheaf(scratch_, "show " + scratch_.path("out") + " --json --where answer=null");
+  EXPECT_EQ(nulls.exit_code, 0) << nulls.err;
+  for (const char* wrong : {" --where Brand=x", " --category Tea"})
+    EXPECT_EQ(run_sheaf(scratch_, "show " + scratch_.path("out") + wrong).exit_code, 2) << wrong;
+}
+
+TEST_F(AskSpans, TwoRunsAreComparedQuestionByQuestion) {
+  ASSERT_EQ(run("out").exit_code, 0);
+  ASSERT_EQ(run("other", "--set method.null_bias=3").exit_code, 0);
+  const std::string both = "review " + scratch_.path("out") + " " + scratch_.path("other");
+  const Ran made = run_sheaf(scratch_, both + " -o " + scratch_.path("pair.html"));
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const std::string page = read_text(scratch_.path("pair.html")), open = "id=\"data\">";
+  const size_t begin = page.find(open) + open.size();
+  const json data = json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+  ASSERT_FALSE(data["items"].empty());
+  const std::vector<json> first = rows("out");
+  std::string lines;
+  for (const json& item : data["items"]) {
+    EXPECT_EQ(item["values"].size(), 1u);
+    EXPECT_NE(item["values"][0]["left"], item["values"][0]["right"]);
+    EXPECT_GE(item["question"].get<int>(), 0);
+    const json& record = data["records"][item["record"].get<size_t>()];
+    const json id = json::parse(record["id"].get<std::string>());
+    const json& said = first[id.get<size_t>()]["answers"][item["question"].get<size_t>()]["answer"];
+    lines += json{{"pair", data["key"]},
+                  {"seed", data["seed"]},
+                  {"id", id},
+                  {"question", item["question"]},
+                  {"verdict", item["values"][0]["left"]["value"] == said.dump() ? "left" : "right"}}
+                 .dump() +
+             "\n";
+  }
+  const Ran counted =
+      run_sheaf(scratch_, both + " --json --verdicts " + scratch_.write("verdicts.jsonl", lines));
+  ASSERT_EQ(counted.exit_code, 0) << counted.err;
+  const json counts = json::parse(counted.out);
+  EXPECT_EQ(counts["wins"], data["items"].size());
+  EXPECT_EQ(counts["losses"], 0);
+}
+
+TEST_F(AskSpans, QuestionsThatShareAnIdAreToldWithBothPlaces) {
+  const auto record = [](int id, const char* first, const char* second) {
+    return json{{"id", id},
+                {"text", "Ann lived here."},
+                {"questions",
+                 {{{"id", first}, {"question", "Who?"}}, {{"id", second}, {"question", "Where?"}}}}}
+               .dump() +
+           "\n";
+  };
+  scratch_.write("corpus.jsonl", record(1, "a", "a") + record(2, "b", "c") + record(3, "d", "b"));
+  const Ran kept =
+      run_sheaf(scratch_, "run " + scratch_.path("job.yaml") + " --set output.path=" + scratch_.path("kept"));
+  EXPECT_EQ(kept.exit_code, 1);
+  EXPECT_NE(
+      read_text(scratch_.path("kept/rejects.jsonl")).find("questions 1 and 2 have the same id, \\\"a\\\""),
+      std::string::npos);
+  EXPECT_NE(kept.err.find("1 record has a duplicate id: record 3 has question \"b\" (first in record 2)"),
+            std::string::npos)
+      << kept.err;
+  ASSERT_EQ(run("refused", "--set input.duplicate_ids=refuse").exit_code, 1);
+  EXPECT_NE(read_text(scratch_.path("refused/rejects.jsonl"))
+                .find("duplicate question id \\\"b\\\" (first in record 2)"),
+            std::string::npos);
+}
+
 TEST_F(AskSpans, VerdictsOnWrongAnswersCount) {
   ASSERT_EQ(run("out", "--set method.null_bias=-20").exit_code, 0);
   const auto all = rows("out");

@@ -43,6 +43,41 @@ class BenchCommand : public testing::Test {
   TempFolder scratch_;
 };
 
+TEST_F(BenchCommand, TimesAttentionAlone) {
+  const std::string sizes = "bench --attention --device cpu --heads 4 --kv-heads 2 --head-dim 16 ";
+  const Ran ran = run_sheaf(scratch_, sizes + "--batch 2,32 --prefix 512,2048 --suffix 8 --json");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const json found = json::parse(ran.out);
+  EXPECT_EQ(found["kv_heads"], 2);
+  ASSERT_EQ(found["rows"].size(), 4u);
+  EXPECT_EQ(found["rows"][3]["batch"], 32);
+  EXPECT_EQ(found["rows"][3]["prefix"], 2048);
+  EXPECT_TRUE(found["rows"][3]["separate"].is_number()) << "65,792 keys take time on any machine";
+  const Ran table = run_sheaf(scratch_, sizes + "--batch 2 --prefix 64 --suffix 1");
+  EXPECT_NE(table.out.find("a layer of 4 heads of 16, 2 for keys and values"), std::string::npos)
+      << table.out;
+  for (const auto& [options, part] :
+       {std::pair{"--attention --kv-heads 3", "--kv-heads 3: it must divide --heads 8"},
+        {"--attention --batch 0", "--batch"},
+        {"--attention --model x.gguf --random-weights", "--model"},
+        {"--batch 4", "--attention"}}) {
+    const Ran refused = run_sheaf(scratch_, std::string("bench --device cpu ") + options);
+    EXPECT_EQ(refused.exit_code, 2) << options;
+    EXPECT_NE(refused.err.find(part), std::string::npos) << refused.err;
+  }
+}
+
+TEST_F(BenchCommand, LimitsTheQuestionsOfAPrompt) {
+  const json all = report("--method ippd"), few = report("--method ippd --questions 2");
+  EXPECT_EQ(all["tokens"], few["tokens"]) << "prompts of a context share it";
+  EXPECT_EQ(few["items"], 6);
+  const Ran refused = bench(tiny() + "--device cpu --method prefix --questions 2");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("--questions 2: method.questions does not work with method.name prefix"),
+            std::string::npos)
+      << refused.err;
+}
+
 TEST_F(BenchCommand, ComputesTheFloorWhenEverythingIsShared) {
   const json result = report("--method ippd --random-weights");
   EXPECT_EQ(result["workload"], "tiny");

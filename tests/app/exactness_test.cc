@@ -48,7 +48,8 @@ TEST(ExactOnSquad, IppdAndPrefixEqualOnePromptPerQuestion) {
   NEED_SHARED("../shared/datasets/squad2/dev-v2.0.json");
   const TempFolder scratch;
   const std::string corpus = squad_sample(scratch, 2);
-  for (const char* method : {"name: ippd, documents: 2", "name: prefix", "name: parallel-prompting"}) {
+  for (const char* method :
+       {"name: ippd, documents: 2", "name: prefix", "name: ippd, questions: 2", "name: parallel-prompting"}) {
     const json result = verify(scratch, ask_job(scratch, corpus, method));
     EXPECT_EQ(result["records"], 2) << method;
     EXPECT_EQ(result["answers"], 6) << method;

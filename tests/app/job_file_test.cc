@@ -220,6 +220,29 @@ TEST_F(JobFile, OutputSwitchesAreIndependent) {
   EXPECT_EQ(on("confidence"), (std::array{false, false, false, false, true}));
 }
 
+TEST_F(JobFile, LimitsTheQuestionsOfAPromptWhereThatChangesNoAnswer) {
+  EXPECT_EQ(read(kAsk, {"method.questions=32"}).method.questions, 32);
+  EXPECT_EQ(read(kExtract, {"method.questions=4"}).method.questions, 4);
+  EXPECT_EQ(read(kAsk, {"method.name=standard", "method.questions=0"}).method.questions, 0);
+  EXPECT_EQ(error(kAsk, {"method.name=standard", "method.questions=2"}),
+            "--set method.questions=2: method.questions does not work with method.name standard, which "
+            "packs one question per prompt; use ippd, parallel-prompting, ape");
+  const std::string others =
+      "--set method.questions=2: method.questions works only with method.values independent and "
+      "method.stacking isolated: other values depend on what else is in the prompt";
+  EXPECT_EQ(error(kExtract, {"method.stacking=joint", "method.questions=2"}), others);
+  EXPECT_EQ(error(kExtract, {"method.values=positional", "method.questions=2"}), others);
+}
+
+TEST_F(JobFile, ADefaultThatIsWrittenDownIsTakenWhereItMeansNothing) {
+  read(kExtract, {"input.context=null", "input.scores_are=probability", "method.contrast=dynamic",
+                  "method.length_norm=0", "output.samples=vote", "output.trace=false"});
+  read(kAsk, {"task.list_attributes=true", "method.numbers=any", "method.cut_values=keep"});
+  EXPECT_EQ(error(kExtract, {"method.length_norm=0.5"}),
+            "--set method.length_norm=0.5: method.length_norm works only with method.search likeliest; "
+            "remove it");
+}
+
 TEST_F(JobFile, TakesTheOldNameOfAKey) {
   EXPECT_EQ(read(kExtract, {"engine.rows_per_step=48"}).engine.tokens_per_step, 48);
   const std::string both = error(kExtract, {"engine.rows_per_step=48", "engine.tokens_per_step=64"});

@@ -1,5 +1,6 @@
 // `sheaf review` through the program: what it reads, what the page holds, what it refuses.
 #include <gtest/gtest.h>
+#include <random>
 
 #include "io/corpus/corpus.h"
 #include "io/files/job_file.h"
@@ -260,6 +261,146 @@ TEST_F(ReviewCommand, OfRowsThatShareAnIdTheFirstIsShown) {
   const json records = page(run + "/review.html")["records"];
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0]["columns"][0][1], "rope 1");
+}
+
+/// Two runs that differ about records 1 and 4, and the verdicts of a person who likes `good` values.
+class TwoRuns : public ReviewCommand {
+ protected:
+  void SetUp() override {
+    ReviewCommand::SetUp();
+    first_ = make_run("first", job());
+    second_ = make_run("second", job(", rows_per_file: 7"), {}, 4, [&](RunFolder& folder) {
+      folder.row({1, ExtractedValues{"Tea",
+                                     {{"Brand", {"Elm"}},
+                                      {"Weight", {int64_t{20}}},
+                                      {"Notes", {std::vector<std::string>{"Mild", "fresh"}}}}}});
+      folder.reject(rejected(corpus_, 2, 2));
+      folder.row({3, ExtractedValues{"Rope", {{"Color", {"Red"}}, {"Brand", {nullptr}}}}});
+      folder.row({4, ExtractedValues{"Rope", {{"Color", {"Blue"}}, {"Brand", {"Elm"}}}}});
+    });
+    out_ = scratch_.path("pair.html");
+  }
+
+  json pair_page(const std::string& options = "") const {
+    const Ran ran = review(first_ + " " + second_ + " -o " + out_ + " " + options);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return page(out_);
+  }
+
+  /// The lines that the page saves where every item gets the verdict that `judge` gives it.
+  std::string saved(const json& data, const std::function<std::string(const json& item)>& judge) const {
+    std::string lines;
+    for (const json& item : data["items"]) {
+      const json& record = data["records"][item["record"].get<size_t>()];
+      const json line = {{"pair", data["key"]},
+                         {"seed", data["seed"]},
+                         {"id", json::parse(record["id"].get<std::string>())},
+                         {"verdict", judge(item)}};
+      lines += line.dump() + "\n";
+    }
+    return scratch_.write("verdicts.jsonl", lines);
+  }
+
+  Ran unblind(const std::string& verdicts, const std::string& runs = "") const {
+    return review((runs.empty() ? first_ + " " + second_ : runs) + " --verdicts " + verdicts + " --json");
+  }
+
+  std::string first_, second_, out_;
+};
+
+TEST_F(TwoRuns, ThePageHasWhatDiffersAndNoNames) {
+  const json data = pair_page();
+  const std::string text = read_text(out_);
+  for (const char* name : {"first", "second/", "manifest"})
+    EXPECT_EQ(text.substr(text.find("id=\"data\">")).find(name), std::string::npos) << name;
+  ASSERT_EQ(data["items"].size(), 2u);
+  for (const json& item : data["items"]) {
+    const json& record = data["records"][item["record"].get<size_t>()];
+    EXPECT_EQ(item["question"], -1);
+    EXPECT_EQ(item["values"].size(), record["id"] == "1" ? 3u : 2u) << "equal values are shown too";
+    EXPECT_NE(item["values"][0]["left"], item["values"][0]["right"]);
+    EXPECT_EQ(item["values"][1]["left"], item["values"][1]["right"]);
+  }
+  EXPECT_EQ(pair_page("--seed 0"), data) << "the same page each time";
+  const Ran swapped = review(second_ + " " + first_ + " -o " + out_);
+  EXPECT_EQ(page(out_)["items"], data["items"]) << "whichever run is named first";
+  EXPECT_NE(swapped.out.find("2 to judge, of 2 about which the runs differ; about 1 they say the same"),
+            std::string::npos)
+      << swapped.out;
+  EXPECT_EQ(pair_page("--attributes Color")["items"].size(), 1u);
+  EXPECT_EQ(pair_page("--count 1")["items"].size(), 1u);
+}
+
+TEST_F(TwoRuns, SidesChangeWithTheSeed) {
+  std::set<std::string> lefts;
+  for (int seed = 0; seed < 20; ++seed) {
+    const json data = pair_page("--attributes Color --seed " + std::to_string(seed));
+    lefts.insert(data["items"][0]["values"][0]["left"]["value"].get<std::string>());
+  }
+  EXPECT_EQ(lefts, (std::set<std::string>{"null", "\"Blue\""}));
+}
+
+TEST_F(TwoRuns, VerdictsAreUnblinded) {
+  for (const int seed : {0, 1, 2, 3, 4}) {
+    const json data = pair_page("--seed " + std::to_string(seed));
+    const std::string verdicts = saved(data, [](const json& item) {
+      const std::string left = item["values"][0]["left"]["value"];
+      return left == "\"Oak\"" || left == "null" ? "left" : "right";  // what the first run says
+    });
+    const json counts = json::parse(unblind(verdicts).out);
+    EXPECT_EQ(counts["wins"], 2) << seed;
+    EXPECT_EQ(counts["losses"], 0);
+    EXPECT_EQ(counts["p_value"], 0.5) << "two tosses of a coin";
+    EXPECT_EQ(counts["first"], first_);
+    EXPECT_EQ(json::parse(unblind(verdicts, second_ + " " + first_).out)["losses"], 2);
+  }
+  const json data = pair_page();
+  bool once = false;
+  const std::string ties = saved(data, [&](const json&) {
+    once = !once;
+    return once ? "both" : "neither";
+  });
+  const json counts = json::parse(unblind(ties).out);
+  EXPECT_EQ(counts["ties"], 2);
+  EXPECT_EQ(counts["both"], 1);
+  EXPECT_EQ(counts["p_value"], 1.0);
+  const Ran table = review(first_ + " " + second_ + " --verdicts " + ties);
+  EXPECT_NE(table.out.find("0 wins, 2 ties and 0 losses of " + first_ + ": p = 1.0000 (sign test, exact)"),
+            std::string::npos)
+      << table.out;
+}
+
+TEST_F(TwoRuns, MistakesAreNamed) {
+  const json data = pair_page();
+  const std::string verdicts = saved(data, [](const json&) { return "left"; }), text = read_text(verdicts);
+  const auto trouble = [&](const std::string& lines, const std::string& part) {
+    const Ran ran = unblind(scratch_.write("changed.jsonl", lines));
+    EXPECT_EQ(ran.exit_code, 2) << lines;
+    EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
+  };
+  trouble("", "the file has no verdicts");
+  trouble("{}\n", "changed.jsonl:1");
+  trouble(text + text, "has a verdict at");
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    changed.replace(changed.find(from), from.size(), to);
+    return changed;
+  };
+  trouble(with("\"left\"", "\"up\""), "must be left, right, both or neither, not \"up\"");
+  trouble(with("\"pair\":\"", "\"pair\":\"x"), "about other runs than");
+  trouble(with("\"id\":", "\"id\":9"), "has no row");
+  trouble(with("\"seed\":\"0\"", "\"seed\":\"x\""), "the seed is not a whole number");
+  expect_refused(first_ + " " + first_, "are the same run");
+  expect_refused(first_ + " --verdicts " + verdicts, "OTHER");
+  const std::string same = make_run("same", job(", rows_per_file: 9"));
+  expect_refused(first_ + " " + same, "there is nothing to judge");
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 40; ++i) {
+    std::string changed = text;
+    for (int n = 0; n < 4; ++n) changed[random() % changed.size()] = static_cast<char>(random());
+    const int code = unblind(scratch_.write("changed.jsonl", changed)).exit_code;
+    EXPECT_TRUE(code == 0 || code == 2) << changed;
+  }
 }
 
 TEST_F(ReviewCommand, MistakesAreNamed) {

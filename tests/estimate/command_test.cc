@@ -87,6 +87,25 @@ TEST(EstimateCommand, PackedWeightsTakeLessMemoryAndALittleTime) {
       estimate_of(scratch, "--model llama-3.1-70b --hardware l40s --packed " + lengths)["weights_packed"]);
 }
 
+TEST(EstimateCommand, ExplainsFlopsAndBytesByPhase) {
+  const TempFolder scratch;
+  const std::string job =
+      "configs/squad.yaml --model qwen3-8b --document-tokens 300 --questions 8 --set input.path=none ";
+  const json phases = estimate_of(scratch, job + "--hardware h200 --explain")["phases"];
+  double tokens = 0;
+  for (const char* phase : {"shared", "own", "decode"}) {
+    tokens += phases[phase]["tokens"].get<double>();
+    EXPECT_GT(phases[phase]["attention"]["flops"].get<double>(), 0) << phase;
+    EXPECT_GT(phases[phase]["products"]["bytes"].get<double>(), 0) << phase;
+  }
+  EXPECT_NEAR(phases["all"]["tokens"].get<double>(), tokens, tokens * 1e-9);
+  EXPECT_NEAR(phases["device_flops_per_byte"].get<double>(), 206, 1);
+  EXPECT_FALSE(estimate_of(scratch, job + "--hardware h200").contains("phases"));
+  const auto several = run_sheaf(scratch, "estimate " + job + "--explain");
+  EXPECT_EQ(several.exit_code, 2);
+  EXPECT_NE(several.err.find("--explain works only with one device"), std::string::npos) << several.err;
+}
+
 TEST(EstimateCommand, SetNeedsAJob) {
   const TempFolder scratch;
   const auto ran =

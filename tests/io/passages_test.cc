@@ -1,4 +1,6 @@
 // Passages and their index: what a search finds, when the index is made again, and what damage does.
+#include "io/passages/passages.h"
+
 #include <cmath>
 #include <csignal>
 #include <cstring>
@@ -11,7 +13,6 @@
 #include <unistd.h>
 
 #include "core/task/relevance.h"
-#include "io/passages/build_index.h"
 #include "tests/errors.h"
 #include "tests/files.h"
 #include "tests/fuzz.h"
@@ -145,7 +146,7 @@ TEST(Passages, AreReadWithTitlesAndIds) {
   ASSERT_EQ(opened.notices.size(), 2u);
   EXPECT_NE(opened.notices[0].find("made the index " + lines + ".bm25 of 3 passages"), std::string::npos);
   EXPECT_EQ(opened.notices[1].substr(0, opened.notices[1].find("; the first: ") + 13 + lines.size() + 3),
-            lines + ": 3 passages cannot be read and left out; the first: " + lines + ":3:");
+            lines + ": 3 passages cannot be used and left out; the first: " + lines + ":3:");
   EXPECT_EQ(open(lines).notices, Texts{opened.notices[1]}) << "told by every run";
 
   const std::string table = folder.path("c.parquet");
@@ -211,6 +212,50 @@ TEST(Passages, NoOtherFileIsWrittenOver) {
         },
         {index, "does not write over it", "input.corpus_index"});
   EXPECT_EQ(read_text(mine), before);
+}
+
+TEST(Passages, AnIdThatAnEarlierPassageHasIsLeftOutWithBothPlaces) {
+  const TempFolder folder;
+  folder.write("c/1.jsonl", "{\"id\": 7, \"text\": \"oak\"}\n\n{\"id\": \"7\", \"text\": \"ash\"}\n");
+  folder.write("c/2.jsonl", "{\"id\": 7, \"text\": \"elm\"}\n{\"id\": 8, \"text\": \"fir\"}\n");
+  const Opened opened = open(folder.path("c"));
+  EXPECT_EQ(opened.index->passages(), 3u);
+  EXPECT_TRUE(opened.index->search("elm", 1).empty());
+  ASSERT_EQ(opened.notices.size(), 2u);
+  EXPECT_NE(
+      opened.notices[1].find("1 passage cannot be used and left out; the first: " + folder.path("c/2.jsonl") +
+                             ":1: its id 7 is that of " + folder.path("c/1.jsonl") + ":1 too"),
+      std::string::npos)
+      << opened.notices[1];
+}
+
+TEST(Passages, AnIndexWhoseTextIsDamagedIsMadeAgainWhileItIsUsed) {
+  const TempFolder folder;
+  const std::string corpus = folder.write("c.jsonl", lines_of({"oak ash", "elm fir"}));
+  const auto text_of = [](Passages& passages) {
+    std::string text;
+    int calls = 0;
+    passages.with_index([&](const PassageIndex& index) {
+      ++calls;
+      text = index.passage(index.search("elm", 1).at(0).passage).text;
+    });
+    return std::pair(text, calls);
+  };
+  Texts notices;
+  Passages sound({corpus, {}, ""}, notices);
+  EXPECT_EQ(text_of(sound), std::pair(std::string("elm fir"), 1));
+  EXPECT_EQ(sound.notice(), "");
+  std::string bytes = read_text(corpus + ".bm25");
+  bytes[bytes.find("elm fir") + 1] ^= 0x20;
+  std::filesystem::remove(corpus + ".bm25");  // `sound` has the old one mapped
+  folder.write("c.jsonl.bm25", bytes);
+  Passages damaged({corpus, {}, ""}, notices);
+  EXPECT_EQ(text_of(damaged), std::pair(std::string("elm fir"), 2));
+  EXPECT_NE(damaged.notice().find("was damaged (passage 2 is damaged) and was made again"), std::string::npos)
+      << damaged.notice();
+  EXPECT_EQ(text_of(damaged).second, 1);
+  Passages next({corpus, {}, ""}, notices);
+  EXPECT_EQ(text_of(next).second, 1) << "the file is sound again";
 }
 
 TEST(Passages, EveryDamagedByteIsFoundOrOfNoMatter) {

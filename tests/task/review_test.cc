@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "core/report/pair_review.h"
 #include "core/text/json_reader.h"
 
 namespace sheaf {
@@ -197,6 +198,38 @@ TEST(ReviewHtml, NumbersKeepTheirDigits) {
   const json data = data_of(review_html(review, "", ""));
   EXPECT_EQ(data["records"][0]["id"], "18446744073709551615");
   EXPECT_EQ(data["items"][0]["value"], "9007199254740993");
+}
+
+TEST(PairHtml, EscapesTextsAndKeepsDigits) {
+  const std::string hostile = "</script><script>alert(1)</script>\u202e";
+  PairReview review;
+  review.key = "k";
+  review.seed = 18446744073709551615u;
+  review.records.push_back(make_record(uint64_t{18446744073709551615u}, {{hostile, hostile}}));
+  review.items.push_back({0, 3, {{hostile, row_answer(hostile), row_answer(uint64_t{9007199254740993u})}}});
+  review.items.push_back({0, -1, {{"Size", row_answer(nullptr), std::nullopt}}});
+  const std::string page = pair_html(review, "SCRIPT", "STYLE");
+  for (const char* outside :
+       {"http://", "https://", "unsafe", "innerHTML", "eval(", " src=", "alert(1)</script>"})
+    EXPECT_EQ(page.find(outside), std::string::npos) << outside;
+  const json data = data_of(page);
+  EXPECT_EQ(data["seed"], "18446744073709551615");
+  EXPECT_EQ(data["records"][0]["id"], "18446744073709551615");
+  EXPECT_EQ(data["items"][0]["question"], 3);
+  EXPECT_EQ(data["items"][0]["values"][0]["right"]["value"], "9007199254740993");
+  EXPECT_EQ(read_json(data["items"][0]["values"][0]["left"]["value"].get<std::string>()), hostile);
+  EXPECT_EQ(data["items"][1]["values"][0]["left"]["value"], "null");
+  EXPECT_EQ(data["items"][1]["values"][0]["right"], nullptr);
+}
+
+TEST(PairHtml, SidesAreEvenAndStayTheSame) {
+  int left = 0;
+  for (int i = 0; i < 1000; ++i) {
+    left += first_is_left("pair", 7, std::to_string(i)) ? 1 : 0;
+    EXPECT_EQ(first_is_left("pair", 7, std::to_string(i)), first_is_left("pair", 7, std::to_string(i)));
+  }
+  EXPECT_GT(left, 430);
+  EXPECT_LT(left, 570);
 }
 
 }  // namespace

@@ -99,6 +99,40 @@ TEST_F(SpanAnswersTest, BeginsWithPunctuationOnlyWhereItBelongsToWhatFollows) {
     EXPECT_FALSE(takes(document, value)) << value;
 }
 
+TEST_F(SpanAnswersTest, IsNeverPunctuationAlone) {
+  const std::string document = "(large) #3 (!) Oak! a-b --- €";
+  for (const char* value : {"(", "#", "(!", "(!)", "-", "---", "!", "(large) #", "large) #"})
+    EXPECT_FALSE(takes(document, value)) << value;
+  for (const char* value : {"(large)", "(large) #3", "Oak!", "a-", "€"})
+    EXPECT_TRUE(takes(document, value)) << value;
+  EXPECT_FALSE(may_end_value(document, 1));
+  EXPECT_TRUE(may_end_value(document, document.find(" #")));
+}
+
+TEST_F(SpanAnswersTest, TakesNoEmojiApart) {
+  const std::string chad = "\U0001F1F9\U0001F1E9", ireland = "\U0001F1EE\U0001F1EA",
+                    family = "\U0001F468\u200D\U0001F469\u200D\U0001F467", thumb = "\U0001F44D\U0001F3FD",
+                    england = "\U0001F3F4\U000E0067\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F",
+                    heart = "\u2764\uFE0F\u200D\U0001F525";
+  const std::string document = chad + ireland + " " + family + thumb + " x" + england + heart;
+  for (const std::string& value :
+       {chad, ireland, chad + ireland, family, thumb, family + thumb, england, heart, "x" + england})
+    EXPECT_TRUE(takes(document, value)) << value;
+  for (const char* value : {"\U0001F1F9", "\U0001F1E9", "\U0001F1E9\U0001F1EE", "\U0001F468", "\U0001F467",
+                            "\U0001F469\u200D\U0001F467", "\U0001F44D", "\U0001F3FD", "\U0001F3F4", "\u2764",
+                            "\u2764\uFE0F", "\U0001F525"})
+    EXPECT_FALSE(takes(document, value)) << value;
+  EXPECT_TRUE(takes("\u0646\u0645\u06CC\u200C\u062E", "\u0646\u0645\u06CC\u200C\u062E"));
+  EXPECT_FALSE(takes("\u0646\u0645\u06CC\u200C\u062E", "\u0646\u0645\u06CC"))
+      << "a joiner holds a word together";
+  // Letters of flags without end take no time.
+  std::string flags;
+  for (int i = 0; i < 100'000; ++i) flags += "\U0001F1F9";
+  int64_t splits = 0;
+  for (size_t at = 0; at < flags.size(); at += 4) splits += splits_words(flags, at) ? 1 : 0;
+  EXPECT_GT(splits, 0);
+}
+
 TEST_F(SpanAnswersTest, CutsOnlyBetweenWholeCharactersWithTheirMarks) {
   EXPECT_TRUE(takes("\u65b0\u6b3e\u7537\u978b", "\u6b3e\u7537"));
   EXPECT_TRUE(takes("e\u0301te\u0301", "e\u0301te\u0301"));
@@ -172,11 +206,23 @@ bool begins_value(uint32_t before, uint32_t first, uint32_t after) {
          std::string(",;:!?)]}").find(static_cast<char>(first)) == std::string::npos;
 }
 
+/// Whether a text may end before a place: not behind a run of punctuation that what follows belongs to.
+bool ends_value(const std::vector<uint32_t>& points, size_t end) {
+  const auto point = [&](size_t at) { return at < points.size() ? points[at] : 0; };
+  size_t begin = end;
+  while (begin > 0 && ((char_classes()[points[begin - 1]] & CharClass::is_punct) || points[begin - 1] == '|'))
+    --begin;
+  return begin == end || !begins_value(begin > 0 ? points[begin - 1] : 0, points[begin], point(begin + 1));
+}
+
 /// All texts from the beginning of a word to the end of one, by a plain look at every pair of places.
 std::set<std::string> all_spans(const std::string& document) {
   std::vector<size_t> places;
   for (size_t at = 0; at <= document.size(); at += at < document.size() ? sequence_bytes(document[at]) : 1)
     places.push_back(at);
+  std::vector<uint32_t> points;
+  for (size_t i = 0; i + 1 < places.size(); ++i)
+    points.push_back(decode_valid(document.data() + places[i]).point);
   std::set<std::string> spans;
   for (size_t i = 0; i < places.size(); ++i)
     for (size_t j = i + 1; j < places.size(); ++j) {
@@ -187,7 +233,7 @@ std::set<std::string> all_spans(const std::string& document) {
         return place + 1 < places.size() ? decode_valid(document.data() + places[place]).point : 0;
       };
       if (!control && begins_value(i > 0 ? point(i - 1) : 0, point(i), point(i + 1)) &&
-          splits_words(document, places[i]) && splits_words(document, places[j]) &&
+          splits_words(document, places[i]) && splits_words(document, places[j]) && ends_value(points, j) &&
           !is_space_character(decode_valid(document.data() + places[i]).point) &&
           !is_space_character(decode_valid(document.data() + places[j - 1]).point))
         spans.insert(text);
