@@ -109,6 +109,8 @@ void add_plan_command(Program& program);
 void add_verify_command(Program& program);
 void add_verify_run_command(Program& program);
 void add_discover_command(Program& program);
+void add_export_command(Program& program);
+void add_import_command(Program& program);
 void add_train_data_command(Program& program);
 void add_convert_command(Program& program);
 void add_inspect_command(Program& program);

@@ -15,12 +15,11 @@
 #include "io/base/yaml_reader.h"
 #include "io/corpus/column_facts.h"
 #include "io/corpus/corpus.h"
+#include "io/files/batch_request.h"
 #include "io/files/predictions.h"
 
 namespace sheaf {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr size_t kLongestProduct = 1000;  // bytes of a product's text that a prompt shows
 constexpr size_t kMostNames = 10'000;     // categories of a corpus
@@ -203,12 +202,7 @@ class Discovery {
              : field == "most"   ? fmt::to_string(settings_.attributes)
                                  : category.name;
     });
-    const ordered_json message{{"role", "user"}, {"content", text}};
-    const ordered_json line{{"custom_id", id},
-                            {"method", "POST"},
-                            {"url", "/v1/chat/completions"},
-                            {"body", {{"messages", {message}}, {"max_tokens", settings_.reply_tokens}}}};
-    return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+    return batch_request(id, {std::nullopt, {text}}, {{"max_tokens", settings_.reply_tokens}});
   }
 
   void write_requests() {
