@@ -48,7 +48,7 @@ Job spelled_job(Job job) {
   return job;
 }
 
-std::string_view trim(std::string_view text) {
+std::string_view bare_text(std::string_view text) {
   constexpr std::string_view blanks = " \t\r\n\v\f";
   const size_t begin = text.find_first_not_of(blanks);
   if (begin == std::string_view::npos) return {};
@@ -73,7 +73,7 @@ Dialog read_dialog(const Tokens& tokens) {
     end_turn();
     turn = static_cast<char>(token - ByteTokenizer::kMarkup);
   }
-  for (std::string& said : dialog.turns) said = valid_utf8(trim(said));
+  for (std::string& said : dialog.turns) said = valid_utf8(bare_text(said));
   return dialog;
 }
 
@@ -90,7 +90,7 @@ std::string_view object_part(std::string_view reply) {
 }
 
 bool has_attribute(const WrittenObject& object, const Category& category) {
-  const auto letters = [](std::string_view name) { return small_letters(std::string(trim(name))); };
+  const auto letters = [](std::string_view name) { return small_letters(std::string(bare_text(name))); };
   return std::ranges::any_of(object.members, [&](const auto& member) {
     return std::ranges::any_of(category.attributes, [&](const Attribute& attribute) {
       return letters(attribute.name) == letters(member.first);
@@ -100,9 +100,10 @@ bool has_attribute(const WrittenObject& object, const Category& category) {
 
 /// "B" for "B", "b)", "(B) Lima", "**B**" and "Lima"; nothing where the reply names no option.
 std::optional<std::string> option_of(const Question& question, std::string_view reply) {
-  const std::string line(trim(reply.substr(0, reply.find('\n'))));
+  const std::string line(bare_text(reply.substr(0, reply.find('\n'))));
   for (size_t i = 0; i < question.options.size(); ++i)
-    if (small_letters(line) == small_letters(std::string(trim(question.options[i])))) return option_letter(i);
+    if (small_letters(line) == small_letters(std::string(bare_text(question.options[i]))))
+      return option_letter(i);
   const size_t at = line.find_first_not_of("(*\"' ");
   if (at == std::string::npos) return std::nullopt;
   // "A boat" begins with a word.
@@ -178,7 +179,7 @@ Answer SpelledTask::read_object_reply(const Record& record, const SpelledReply& 
 }
 
 Answer SpelledTask::read_answer_reply(const Question& question, const SpelledReply& reply) const {
-  std::string text(trim(reply.text));
+  std::string text(bare_text(reply.text));
   if (text.empty()) throw BadText("the reply is empty");
   if (!question.options.empty()) {
     const auto letter = option_of(question, text);

@@ -42,7 +42,7 @@ void add_texts(const ordered_json& line, const char* key, std::string& document)
   }
 }
 
-ordered_json row_of(ordered_json id, std::string category, std::string document) {
+ordered_json reviewed_row(ordered_json id, std::string category, std::string document) {
   if (document.empty()) reject("the entry has no text");
   return {{"id", std::move(id)},
           {"category", std::move(category)},
@@ -56,12 +56,12 @@ ordered_json entry_of(const ordered_json& line, int64_t number, const std::strin
   if (line.contains("rating")) {
     add_texts(line, "text", document);
     // One product has many reviews, and they have no ids.
-    return row_of(fmt::format("{}/{}", product, number), category, std::move(document));
+    return reviewed_row(fmt::format("{}/{}", product, number), category, std::move(document));
   }
   add_texts(line, "features", document);
   add_texts(line, "description", document);
   const std::string own = text_or_nothing(line, "main_category");
-  return row_of(product, own.empty() ? category : own, std::move(document));
+  return reviewed_row(product, own.empty() ? category : own, std::move(document));
 }
 
 }  // namespace

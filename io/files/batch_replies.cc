@@ -14,14 +14,14 @@ using nlohmann::json;
 constexpr int kGood = 200;  // HTTP status
 
 /// A member of an object; null where there is none, or `from` is no object.
-const json& member(const json& from, const char* key) {
+const json& inner(const json& from, const char* key) {
   static const json none;
   const auto at = from.is_object() ? from.find(key) : from.end();
   return from.is_object() && at != from.end() ? *at : none;
 }
 
 std::string error_text(const json& error) {
-  const json& message = member(error, "message");
+  const json& message = inner(error, "message");
   return shorten_text(message.is_string() ? message.get<std::string>() : error.dump(), 200);
 }
 
@@ -31,32 +31,32 @@ std::optional<std::string> content_text(const json& content) {
   if (!content.is_array() || content.empty()) return std::nullopt;
   std::string text;
   for (const json& part : content) {
-    if (!member(part, "text").is_string()) return std::nullopt;
-    text += member(part, "text").get_ref<const std::string&>();
+    if (!inner(part, "text").is_string()) return std::nullopt;
+    text += inner(part, "text").get_ref<const std::string&>();
   }
   return text;
 }
 
 /// The answer of a line. Throws a BadText that says why there is none.
 SpelledReply read_reply(const json& line) {
-  if (const json& error = member(line, "error"); !error.is_null())
+  if (const json& error = inner(line, "error"); !error.is_null())
     throw BadText("the service failed: " + error_text(error));
-  const json& response = member(line, "response");
+  const json& response = inner(line, "response");
   if (!response.is_object()) throw BadText("the line has no \"response\"");
-  const json& body = member(response, "body");
-  if (const json& error = member(body, "error"); !error.is_null())
+  const json& body = inner(response, "body");
+  if (const json& error = inner(body, "error"); !error.is_null())
     throw BadText("the service failed: " + error_text(error));
-  if (const json& status = member(response, "status_code"); !status.is_null() && status != kGood)
+  if (const json& status = inner(response, "status_code"); !status.is_null() && status != kGood)
     throw BadText(fmt::format("the service failed with status {}", shorten_text(status.dump(), 40)));
-  const json& choices = member(body, "choices");
+  const json& choices = inner(body, "choices");
   if (!choices.is_array() || choices.empty()) throw BadText("the response has no \"choices\"");
   const json& choice = choices.front();
-  const json& message = member(choice, "message");
-  if (const json& refusal = member(message, "refusal"); refusal.is_string() && !refusal.empty())
+  const json& message = inner(choice, "message");
+  if (const json& refusal = inner(message, "refusal"); refusal.is_string() && !refusal.empty())
     throw BadText("the model refused: " + shorten_text(refusal.get<std::string>(), 200));
-  auto text = content_text(member(message, "content"));
+  auto text = content_text(inner(message, "content"));
   if (!text) throw BadText("the response has no text in \"choices[0].message.content\"");
-  return {*std::move(text), member(choice, "finish_reason") == "length"};
+  return {*std::move(text), inner(choice, "finish_reason") == "length"};
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ BatchReplies::BatchReplies(const std::vector<std::string>& paths) {
 
 void BatchReplies::add(const Place& place, std::string_view text) {
   const json line = parse_json_line(text);
-  const json& id = member(line, "custom_id");
+  const json& id = inner(line, "custom_id");
   if (!id.is_string() && !id.is_number()) throw BadText("the line has no \"custom_id\"");
   const auto [found, fresh] = by_id_.try_emplace(id_text(id));
   if (!fresh) {

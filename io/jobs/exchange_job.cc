@@ -31,7 +31,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr size_t kToldRejects = 20;
+constexpr size_t kToldReplies = 20;
 constexpr int64_t kGroupRows = 1000;
 constexpr int32_t kAnyLength = 1 << 30;  // tokens: a service has limits of its own
 
@@ -71,7 +71,7 @@ class SpelledJob {
 
 /// The first rejects in words, and how many there are.
 void tell_reject(const Reject& reject, std::vector<std::string>& told, int64_t& count) {
-  if (told.size() < kToldRejects)
+  if (told.size() < kToldReplies)
     told.push_back(fmt::format("{}:{}: {}{}", reject.place.file, reject.place.row,
                                reject.id.is_null() ? "" : shorten_text(reject.id.dump(), 80) + ": ",
                                reject.reason));
