@@ -66,12 +66,12 @@ Dialog read_dialog(const Tokens& tokens) {
     text.clear();
   };
   for (const TokenId token : tokens) {
-    if (token < ByteTokenizer::kMarkup) {
+    if (token < RawTokenizer::kMarkup) {
       text += static_cast<char>(token);
       continue;
     }
     end_turn();
-    turn = static_cast<char>(token - ByteTokenizer::kMarkup);
+    turn = static_cast<char>(token - RawTokenizer::kMarkup);
   }
   for (std::string& said : dialog.turns) said = valid_utf8(bare_text(said));
   return dialog;

@@ -1,6 +1,6 @@
 #pragma once
 #include "core/task/task.h"
-#include "core/tokenizer/byte_tokenizer.h"
+#include "core/tokenizer/raw_tokenizer.h"
 
 namespace sheaf {
 
@@ -38,7 +38,7 @@ class SpelledTask {
 
   Job job_;
   const Schema& schema_;
-  ByteTokenizer tokenizer_;
+  RawTokenizer tokenizer_;
   ChatTemplate chat_;
   std::unique_ptr<Task> task_;
 };

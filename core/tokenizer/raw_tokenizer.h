@@ -5,7 +5,7 @@ namespace sheaf {
 
 /// A token for each byte, for prompts that are texts for somebody else. A byte of markup has a token of its
 /// own, so that no text is mistaken for markup.
-class ByteTokenizer : public Tokenizer {
+class RawTokenizer : public Tokenizer {
  public:
   static constexpr TokenId kMarkup = 256;  ///< byte b of markup is token 256 + b
 
