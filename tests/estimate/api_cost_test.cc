@@ -75,7 +75,9 @@ TEST(EstimateCommand, ApiTokensAreThoseOfWholePrompts) {
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const json api = json::parse(ran.out)["api"];
   EXPECT_EQ(api["requests"], 20);
-  EXPECT_EQ(api["input_tokens"], json::parse(plan.out)["prompt_tokens"]) << plan.out;
+  const json planned = json::parse(plan.out);
+  const int64_t answers = planned["answers"], assumed = planned["assumed_answer_tokens"];
+  EXPECT_EQ(api["input_tokens"], planned["tokens_computed"].get<int64_t>() - answers * (assumed - 1));
   EXPECT_GT(api["output_tokens"], 20 * 10);
   EXPECT_EQ(api["models"].size(), 1u);
   const auto table = run_sheaf(scratch, "estimate " + job + " --api all");
