@@ -21,6 +21,14 @@ struct DiscoverOptions : JobOptions {
   DiscoverSettings settings;
 };
 
+std::string replies_text(int64_t count) {
+  return count == 1 ? "1 reply" : fmt::format("{} replies", count);
+}
+
+std::string categories_text(int64_t count) {
+  return count == 1 ? "1 category" : fmt::format("{} categories", count);
+}
+
 std::string some_of(const std::vector<std::string>& names) {
   std::vector<std::string> some;
   for (size_t i = 0; i < std::min(names.size(), kShownNames); ++i)
@@ -35,7 +43,7 @@ std::vector<std::string> troubles(const DiscoverEnd& end) {
   std::vector<std::string> all;
   if (!end.unread.empty())
     all.push_back(fmt::format("{} without a readable attribute: {}; the replies are in {}/run",
-                              counted(std::ssize(end.unread), "reply"), some_of(end.unread), end.work));
+                              replies_text(std::ssize(end.unread)), some_of(end.unread), end.work));
   if (!end.rejected.empty())
     all.push_back(fmt::format("{} rejected: {}; {}/run/rejects.jsonl says why",
                               counted(std::ssize(end.rejected), "prompt"), some_of(end.rejected), end.work));
@@ -75,7 +83,7 @@ void print(const DiscoverOptions& options, const DiscoverEnd& end, int64_t attri
   if (options.out.empty()) return print_text(end.schema);
   if (options.quiet) return;
   print_line(fmt::format("{} of {} in {}; edit it, and name it as task.schema",
-                         counted(attributes, "attribute"), counted(std::ssize(end.categories), "category"),
+                         counted(attributes, "attribute"), categories_text(std::ssize(end.categories)),
                          options.out));
 }
 
@@ -104,7 +112,7 @@ int discover(const DiscoverOptions& options) {
   for (const std::string& trouble : troubles(end)) print_note(trouble);
   if (end.further_categories > 0)
     print_note(fmt::format("{} with fewer products not asked about; --categories sets how many are",
-                           counted(end.further_categories, "category")));
+                           categories_text(end.further_categories)));
   print(options, end, attributes);
   return troubles(end).empty() ? 0 : 1;
 }

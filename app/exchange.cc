@@ -81,8 +81,8 @@ int import_job(const ImportOptions& options) {
   if (options.json)
     print_json({{"path", settings.to}, {"rows", end.rows}, {"rejects", end.rejected}});
   else if (!options.quiet)
-    print_line(fmt::format("{} in {}, {}", counted(end.rows, settings.judge ? "reply" : "row"), settings.to,
-                           counted(end.rejected, "reject")));
+    print_line(fmt::format("{} in {}, {}", counted(end.rows, settings.judge ? "judged record" : "row"),
+                           settings.to, counted(end.rejected, "reject")));
   return end.rejected == 0 ? 0 : 1;
 }
 

@@ -187,7 +187,7 @@ TEST_F(Exchange, AJudgeIsAskedAboutARun) {
   const Ran back =
       run_sheaf(scratch_, "import " + scratch_.path("job.yaml") + " " + scratch_.path("j.jsonl") + " " +
                               scratch_.path("judged.jsonl") + " --judge");
-  EXPECT_NE(back.out.find("1 reply in "), std::string::npos) << back.out << back.err;
+  EXPECT_NE(back.out.find("1 judged record in "), std::string::npos) << back.out << back.err;
   const Ran score =
       run_sheaf(scratch_, "score --metric llm-f1 --judgements " + scratch_.path("j.jsonl") + " --json");
   EXPECT_EQ(score.exit_code, 0) << score.err;

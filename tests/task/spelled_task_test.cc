@@ -155,8 +155,8 @@ std::vector<std::string> answers(const Job& job, const Record& record,
   const Schema schema;
   const SpelledTask task(job, schema, examples);
   std::vector<std::string> told;
-  for (const QuestionAnswer& each :
-       std::get<std::vector<QuestionAnswer>>(task.row(record, replies).content)) {
+  const Row row = task.row(record, replies);
+  for (const QuestionAnswer& each : std::get<std::vector<QuestionAnswer>>(row.content)) {
     const auto* text = std::get_if<std::string>(&each.answer.value);
     told.push_back((text ? *text : "null") + (each.answer.note.empty() ? "" : " (" + each.answer.note + ")"));
   }
