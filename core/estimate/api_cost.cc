@@ -30,8 +30,8 @@ std::string api_text(const std::vector<ApiPrice>& prices, const ApiTokens& token
     const double usd = api_usd(price, tokens);
     text += fmt::format("api       {}: {}", printable_line(price.title), money_text(usd));
     if (price.batch < 1) text += fmt::format(", {} in batches", money_text(usd * price.batch));
-    text += fmt::format("; ${} and ${} per million tokens in and out ({}, {})\n", price.input, price.output,
-                        printable_line(price.as_of), printable_line(price.source));
+    text += fmt::format("; ${:.2f} and ${:.2f} per million tokens in and out ({}, {})\n", price.input,
+                        price.output, printable_line(price.as_of), printable_line(price.source));
   }
   return text +
          fmt::format(

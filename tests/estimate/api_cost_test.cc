@@ -18,9 +18,10 @@ TEST(ApiCost, IsThatOfTokensInAndOut) {
   const ApiTokens tokens{1000, 3e6, 1e6};
   EXPECT_DOUBLE_EQ(api_usd(price, tokens), 14);
   const std::string text = api_text({price}, tokens);
-  EXPECT_NE(text.find("Model: $14.00, $7.00 in batches; $2 and $8 per million tokens in and out (2026-03, "
-                      "https://example.org)"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find("Model: $14.00, $7.00 in batches; $2.00 and $8.00 per million tokens in and out (2026-03, "
+                "https://example.org)"),
+      std::string::npos)
       << text;
   EXPECT_NE(text.find("1,000 requests with 3,000,000 tokens in and 1,000,000 out"), std::string::npos)
       << text;
