@@ -145,6 +145,15 @@ std::string spaced(std::string_view text) {
   return out;
 }
 
+/// Whether most of the values have a digit. A wrong `number` loses values, a wrong `text` none, so without
+/// any value it is a text.
+bool holds_numbers(const std::vector<std::string>& values) {
+  const auto numbers = std::ranges::count_if(values, [](const std::string& value) {
+    return value.find_first_of("0123456789") != std::string::npos;
+  });
+  return 2 * numbers > std::ssize(values);
+}
+
 /// The key with the most votes; of several the one that came first.
 template <class Value>
 Value most_frequent(const std::vector<Value>& values) {
@@ -286,7 +295,7 @@ std::vector<MergedAttribute> merge_proposals(const std::vector<std::vector<Propo
   for (const Gathered& one : gathered) {
     MergedAttribute& attribute = merged.emplace_back();
     attribute.as = {most_frequent(one.names), one.descriptions.empty() ? "" : most_frequent(one.descriptions),
-                    2 * one.numerical > one.replies};
+                    2 * one.numerical > one.replies && holds_numbers(one.examples)};
     attribute.replies = one.replies;
     for (const std::string& name : one.names)
       if (name != attribute.as.name && std::ranges::find(attribute.others, name) == attribute.others.end())

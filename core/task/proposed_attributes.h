@@ -35,7 +35,8 @@ std::vector<std::string> example_values(std::string_view description);
 
 /// What several replies about one category say of one attribute.
 struct MergedAttribute {
-  ProposedAttribute as;             ///< the spelling, description and type that most replies have
+  /// The spelling and description that most replies have; numerical where most say so and the examples agree.
+  ProposedAttribute as;
   int64_t replies = 0;              ///< that propose it
   std::vector<std::string> others;  ///< further spellings of its name
   size_t examples = 0;              ///< different values that replies name

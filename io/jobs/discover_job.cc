@@ -319,7 +319,7 @@ std::string found_text(const MergedAttribute& attribute, int64_t shown) {
   std::vector<std::string> some(
       attribute.found.begin(),
       attribute.found.begin() + static_cast<ptrdiff_t>(std::min(attribute.found.size(), kShownExamples)));
-  return fmt::format("; {} of {} products say {}", attribute.products, shown, fmt::join(some, ", "));
+  return fmt::format("; in {} of {} products: {}", attribute.products, shown, fmt::join(some, ", "));
 }
 
 std::string attribute_line(const MergedAttribute& attribute, const DiscoveredCategory& category) {

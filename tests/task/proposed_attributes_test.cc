@@ -88,9 +88,9 @@ ProposedAttribute proposal(const std::string& name, const std::string& descripti
 TEST(Proposals, AreMergedAndCounted) {
   const std::vector<std::vector<ProposedAttribute>> replies = {
       {proposal("Finish", "e.g. matte, gold"), proposal("Colour", "e.g. black, white"),
-       proposal("Power", "in watts", true)},
+       proposal("Power", "in watts, e.g. 9 W, 12 W", true)},
       {proposal("Color", "e.g. black, oak"), proposal("colour", "again"),
-       proposal("Power", "in watts", true)},
+       proposal("Power", "in watts, e.g. 9 W, 12 W", true)},
       {proposal("Color", "hue"), proposal("Power", "as printed")}};
   const auto merged =
       merge_proposals(replies, "Desk Lamp", {"A black lamp, 9 W", "Lamp of OAK, Black!", "blackout lamp"});
@@ -103,12 +103,15 @@ TEST(Proposals, AreMergedAndCounted) {
   EXPECT_EQ(merged[0].examples, 3u);
   EXPECT_EQ(merged[1].as.name, "Power");
   EXPECT_TRUE(merged[1].as.numerical) << "as two of three say";
-  EXPECT_EQ(merged[1].as.description, "in watts");
+  EXPECT_EQ(merged[1].as.description, "in watts, e.g. 9 W, 12 W");
   EXPECT_EQ(merged[2].as.name, "Finish");
   EXPECT_EQ(merged[2].replies, 1);
   EXPECT_TRUE(merged[2].found.empty());
   EXPECT_EQ(merged[2].examples, 2u);
   EXPECT_TRUE(merge_proposals({}, "Desk Lamp", {}).empty());
+  for (const char* text : {"", "e.g. brushed, brushless"})
+    EXPECT_FALSE(merge_proposals({{proposal("Motor", text, true)}}, "Drill", {})[0].as.numerical)
+        << "a number without numbers: " << text;
 }
 
 TEST(Proposals, AnyReplyIsReadOrLeftOut) {
