@@ -79,7 +79,7 @@ TEST_F(DiscoverCommand, WritesASchemaThatJobsRead) {
   reply(
       {"<name>Brand</name><description>Maker, e.g. Oak, Elm</description><name>Weight: "
        "net</name><datatype>numerical"
-       "</datatype>",
+       "</datatype><value>20 g</value>",
        "no idea"});
   const std::string out = scratch_.path("schema.yaml");
   const Ran ran = discover(out);
