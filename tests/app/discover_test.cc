@@ -48,6 +48,10 @@ class DiscoverCommand : public testing::Test {
     for (size_t i = 0; i < texts.size(); ++i)
       rows += json{{"id", asked[i]["custom_id"]}, {"answer", texts[i]}, {"finish", "stop"}}.dump() + "\n";
     scratch_.write("out.discover/run/rows-00000.jsonl", rows);
+    auto manifest = nlohmann::ordered_json::parse(read_text(scratch_.path("out.discover/run/manifest.json")));
+    for (auto& file : manifest["files"])
+      if (file["name"] == "rows-00000.jsonl") file["bytes"] = rows.size();
+    scratch_.write("out.discover/run/manifest.json", manifest.dump());
   }
 
   TempFolder scratch_;
