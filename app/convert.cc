@@ -60,8 +60,8 @@ int convert(const ConvertOptions& options) {
 std::string format_list() {
   std::string text = "Formats, and what to give as IN:\n";
   for (const DatasetFormat& format : dataset_formats())
-    text += fmt::format("  {:12} {}\n", format.name, format.input);
-  return text + fmt::format("  {:12} {}\n", "needle", "a book (plain text), to hide made-up facts in") +
+    text += fmt::format("  {:14} {}\n", format.name, format.input);
+  return text + fmt::format("  {:14} {}\n", "needle", "a book (plain text), to hide made-up facts in") +
          "\nJobs can also read a dataset as it is: input: {path: dev-v2.0.json, format: squad}.\n"
          "docs/datasets.md says where to get each dataset and what the corpus contains.";
 }

@@ -3,20 +3,28 @@
 #include "app/job_options.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
+#include "core/estimate/api_cost.h"
 #include "core/estimate/sweep.h"
 #include "core/methods/method.h"
 #include "core/text/format.h"
 #include "core/text/spelling.h"
 #include "io/base/named_output.h"
 #include "io/estimate/inputs.h"
+#include "io/files/api_price_file.h"
 
 namespace sheaf {
 namespace {
 
 struct EstimateOptions : EstimateAsked {
   std::string html;      ///< a page to write too; empty: none
+<<<<<<< HEAD
   int32_t shards = 0;    ///< of an array of them; 0: not asked for
   bool explain = false;  ///< FLOPs and bytes of each phase
+=======
+  std::string api;       ///< models of services to compare with; empty: none
+  std::string api_file;  ///< their prices; empty: the installed ones
+  int32_t shards = 0;    ///< of an array of them; 0: not asked for
+>>>>>>> discover
   bool json = false;
 };
 
@@ -31,6 +39,24 @@ void finish(const EstimateOptions& options, const EstimateHead& head, const std:
   if (!head.warning().empty()) print_warning(head.warning());
   if (!options.html.empty()) NamedOutput(options.html).write(sweep_html(head, axes, rows, notes));
 }
+
+/// What services would charge for the job. `asked`: on a device that holds the model.
+struct ApiCosts {
+  std::vector<ApiPrice> prices;  ///< none: nobody asked
+  ApiTokens tokens = {};
+
+  ApiCosts(const EstimateOptions& options, const EstimateCase& asked, const SampledRecords& records) {
+    if (options.api.empty()) return;
+    prices = read_api_prices(options.api_file.empty() ? find_api_prices() : options.api_file, options.api);
+    tokens = count_api_tokens(asked, records);
+  }
+  void add_to(nlohmann::ordered_json& json) const {
+    if (!prices.empty()) json["api"] = api_json(prices, tokens);
+  }
+  void print() const {
+    if (!prices.empty()) print_text(api_text(prices, tokens));
+  }
+};
 
 /// One device in detail, with the best setting on it. Refuses a model that it cannot hold.
 void show_estimate(const EstimateOptions& options, const AskedEstimate& made) {
@@ -47,6 +73,7 @@ void show_estimate(const EstimateOptions& options, const AskedEstimate& made) {
   const bool in_time = each.total_seconds() <= made.within;
   const double latest = each.most_seconds();
   const EstimateHead head = head_of(asked.model, made);
+  const ApiCosts apis(options, asked, made.inputs.records());
   std::optional<ShardsEstimate> shards;
   if (options.shards > 0) shards = estimate_shards(asked, made.inputs.records(), options.shards);
   if (options.json) {
@@ -58,12 +85,14 @@ void show_estimate(const EstimateOptions& options, const AskedEstimate& made) {
     json["prices_as_of"] = made.list.prices_as_of;
     json["price_months"] = head.price_months();
     if (const auto& reused = made.inputs.reused()) json["reused"] = reused->known;
+    apis.add_to(json);
     json["notes"] = notes;
     print_json(json);
   } else {
     print_text(estimate_text(asked, each, head));
     print_line(best_text(asked, each, best));
     if (shards) print_text(shards_text(*shards));
+    apis.print();
     if (made.within > 0)
       print_line(
           fmt::format("within    {}: {}", time_text(made.within),
@@ -86,19 +115,27 @@ void show_sweep(const EstimateOptions& options, const AskedEstimate& made) {
       sweep_notes(made.inputs.notes(), rows, made.inputs.job().cost.usd_per_hour);
   const bool models = std::ranges::find(axes, "model", &SweepAxis::key) != axes.end();
   const EstimateHead head = head_of(models ? "" : made.base.model, made);
+  const auto held = std::ranges::find_if(rows, [](const SweepRow& row) { return row.estimate.has_value(); });
+  if (held == rows.end() && !options.api.empty()) refuse("--api: the model fits no device of the list");
+  const ApiCosts apis(held == rows.end() ? EstimateOptions() : options,
+                      held == rows.end() ? made.base : held->asked, made.inputs.records());
   if (options.json) {
     nlohmann::ordered_json json = sweep_json(rows, notes);
     json["prices_as_of"] = made.list.prices_as_of;
     json["price_months"] = head.price_months();
+    apis.add_to(json);
     print_json(json);
   } else {
     print_text(head.text() + sweep_text(axes, rows));
+    apis.print();
     for (const std::string& note : notes) print_line("note  " + note);
   }
   finish(options, head, axes, rows, notes);
 }
 
 void run(const EstimateOptions& options) {
+  if (options.api.empty() && !options.api_file.empty())
+    refuse("--api-file works only with --api, which names the models, or all");
   if (!options.html.empty()) NamedOutput(options.html, {options.job});  // before the work, not after it
   std::optional<AskedEstimate> asked;
   try {
@@ -189,8 +226,17 @@ void add_estimate_command(Program& program) {
         kRepeatable, value_name("KEY=VALUES")},
        {"--within", options->within, "Mark the cheapest choice that takes at most this long: 2h, 90m, 30s",
         value_name("TIME")},
+<<<<<<< HEAD
        {"--explain", options->explain,
         "Also print FLOPs, bytes and FLOPs per byte of each phase; with one --hardware"},
+=======
+       {"--api", options->api,
+        "Also show what services would charge for the same answers: names in configs/api-prices.yaml with "
+        "commas between them, or all",
+        value_name("NAMES")},
+       {"--api-file", options->api_file,
+        "The list of API prices (default: api-prices.yaml beside the devices)"},
+>>>>>>> discover
        {"--html", options->html, "Also write the comparison to this HTML file"},
        {"--json", options->json, "Print the result as JSON"}},
       [options] { run(*options); });

@@ -4,6 +4,22 @@
 #include "io/files/job_file.h"
 
 namespace sheaf {
+namespace {
+
+/// The job that `read_file` reads, with the options applied.
+template <class ReadFile>
+Job read_by(const JobOptions& options, const ReadFile& read_file) {
+  std::vector<std::string> all = options.overrides;
+  if (!options.device.empty())
+    all.push_back(fmt::format("engine.device={}", device_text(parse_device(options.device, "--device"))));
+  Job job = read_file(options.path, all);
+  if (options.limit > 0) job.input.limit = options.limit;
+  if (options.reproducible) job.engine.reproducible = true;
+  if (options.threads >= 0) job.engine.threads = options.threads;
+  return job;
+}
+
+}  // namespace
 
 Argument set_option(std::vector<std::string>& overrides, const std::string& help) {
   return {"--set", overrides, help, kRepeatable, value_name("KEY=VALUE")};
@@ -51,14 +67,11 @@ Argument JobOptions::arguments() {
 }
 
 Job JobOptions::read() const {
-  std::vector<std::string> all = overrides;
-  if (!device.empty())
-    all.push_back(fmt::format("engine.device={}", device_text(parse_device(device, "--device"))));
-  Job job = read_job(path, all);
-  if (limit > 0) job.input.limit = limit;
-  if (reproducible) job.engine.reproducible = true;
-  if (threads >= 0) job.engine.threads = threads;
-  return job;
+  return read_by(*this, [](const auto& file, const auto& changes) { return read_job(file, changes); });
+}
+
+Job JobOptions::read_without_schema() const {
+  return read_by(*this, read_job_without_schema);
 }
 
 bool take_input(OpenedJob& opened) {

@@ -32,6 +32,8 @@ struct JobOptions {
   Argument arguments();
   /// The job file with the options applied.
   Job read() const;
+  /// The same for a command that finds out what the schema is to be.
+  Job read_without_schema() const;
 };
 
 /// Says what an opened job has to say and takes in standard input where that is the corpus. False when

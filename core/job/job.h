@@ -102,6 +102,7 @@ struct Job {
     std::string instruction;      ///< replaces the built-in text of the task
     bool list_attributes = true;  ///< extract: in the instruction; otherwise each where it is asked for
     AnswerKind answers = AnswerKind::free;  ///< ask: of questions without options that do not say it
+    bool needs_schema = true;  ///< extract: false where it is yet to be written; no key of the file
     bool free_spans = false;  ///< spans are asked for as free texts: no answer is decoded; no key of the file
 
     /// The user's own words (core/task/own_prompt.h); a part that is not given has the built-in ones.

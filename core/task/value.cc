@@ -353,6 +353,13 @@ std::optional<Literal> read_open_string(std::string_view text) {
   return read_literal(valid_utf8(text) + '"');
 }
 
+/// Where the JSON string that the text begins with ends.
+size_t string_end(std::string_view text) {
+  size_t at = 1;
+  while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
+  return at + 1;
+}
+
 }  // namespace
 
 RowAnswer read_value(const Attribute& attribute, std::string_view text, bool cut) {
@@ -428,7 +435,7 @@ WrittenObject read_object(std::string_view written) {
   }
   for (const std::string_view member : parts_of(trim(text).substr(1, trim(text).size() - 2))) {
     const std::string_view from = trim(member);
-    const size_t key = literal_end(from);
+    const size_t key = string_end(from);
     object.members.emplace_back(read_json(from.substr(0, key)).get<std::string>(),
                                 trim(from.substr(from.find(':', key) + 1)));
   }

@@ -15,7 +15,8 @@ struct PassageFiles;
 PassageFiles passage_files(const Job& job);
 
 /// Opens the corpus of a job and checks that the mapped columns exist (refuses with the nearest column name).
-/// `schema` is null for `ask`; rows of a category it does not know are rejects.
+/// `schema` is null for `ask`; rows of a category it does not know are rejects, unless it has no category at
+/// all.
 std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema);
 
 /// The rows of a corpus before row `end`.

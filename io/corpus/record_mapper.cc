@@ -177,7 +177,7 @@ RecordMapper::RecordMapper(const Job& job, const Schema* schema, std::shared_ptr
     category_names_.push_back(category.name);
     categories_.insert(category.name);
   }
-  if (input_.category.empty() && category_names_.size() != 1)
+  if (input_.category.empty() && category_names_.size() > 1)
     refuse("{}: the schema has {} categories; set input.category to the column with the category", job.file,
            category_names_.size());
 }
@@ -241,12 +241,12 @@ CorpusRow RecordMapper::map_cells(Place place, const json& cells, int64_t number
 
 void RecordMapper::map_category(const json& cells, Record& record) const {
   if (input_.category.empty()) {
-    record.category = category_names_.front();
+    if (!category_names_.empty()) record.category = category_names_.front();
     return;
   }
   const std::string what = fmt::format("column \"{}\"", input_.category);
   record.category = text_of(only_entry(cell(cells, input_.category), what), what);
-  if (!categories_.contains(record.category))
+  if (!categories_.empty() && !categories_.contains(record.category))
     reject("category \"{}\" is not in the schema{}", shorten_text(record.category, 60),
            suggest_spelling(record.category, category_names_));
 }

@@ -61,10 +61,10 @@ struct MappedColumn {
 /// Turns the cells of a row into a record by the column map of the job, or says why it cannot.
 class RecordMapper {
  public:
-  /// `schema` is null for `ask`; it must outlive the mapper. Refuses a job without a category column whose
-  /// schema has several categories. `contexts`: for a job with input.context_id. Without them the mapper
-  /// gathers contexts: its records have the id of the context and, where the row has it, its text.
-  /// `passages`: of input.corpus, for a job that has one.
+  /// `schema` is null for `ask`; it must outlive the mapper. One without categories takes every category.
+  /// Refuses a job without a category column whose schema has several categories. `contexts`: for a job with
+  /// input.context_id. Without them the mapper gathers contexts: its records have the id of the context and,
+  /// where the row has it, its text. `passages`: of input.corpus, for a job that has one.
   RecordMapper(const Job& job, const Schema* schema, std::shared_ptr<const Contexts> contexts = nullptr,
                std::shared_ptr<Passages> passages = nullptr);
 

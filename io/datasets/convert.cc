@@ -98,6 +98,7 @@ CorpusWriter::~CorpusWriter() {
 
 void CorpusWriter::add(const ordered_json& row) {
   documents_ = documents_ || row.contains("documents");
+  text_ids_ = text_ids_ || row["id"].is_string();
   buffer_ += row.dump() + "\n";
   if (buffer_.size() < kBuffer) return;
   lines_->append(buffer_);
@@ -114,8 +115,10 @@ void CorpusWriter::finish() {
   }
   std::vector<TableColumn> columns;
   if (task_ == TaskKind::extract) {
-    columns = {
-        {"id", Type::integer}, {"category", Type::text}, {"document", Type::text}, {"gold", Type::text}};
+    columns = {{"id", text_ids_ ? Type::text : Type::integer},
+               {"category", Type::text},
+               {"document", Type::text},
+               {"gold", Type::text}};
   } else {
     columns = {{"id", Type::text}, {"context", Type::text}};
     if (documents_) columns.push_back({"documents", Type::texts});

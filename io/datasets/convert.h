@@ -41,6 +41,7 @@ class CorpusWriter {
   std::unique_ptr<OutputFile> lines_;
   std::string buffer_;
   bool documents_ = false;  // some row has a list of them
+  bool text_ids_ = false;   // some id is text
 };
 
 }  // namespace sheaf

@@ -61,6 +61,7 @@ std::string recognize_line(const ordered_json& line) {
   if (line.contains("target_scores")) return "oa-mine";
   if (line.contains("paragraphs") && line.contains("question")) return "musique";
   if (line.contains("_id") && has_list(line, "context")) return "hotpotqa";
+  if (line.contains("parent_asin")) return "amazon-reviews";
   if (line.contains("qid") && line.contains("query_text")) return "loft";
   if (line.contains("_id") && line.contains("input") && line.contains("all_classes")) return "longbench";
   return recognize_file(line);
@@ -133,6 +134,12 @@ const std::vector<DatasetFormat>& dataset_formats() {
        "huggingface.co/datasets/THUDM/LongBench"},
       {"oa-mine", TaskKind::extract, open_extractgpt, "test.jsonl of ExtractGPT", extractgpt},
       {"ae-110k", TaskKind::extract, open_extractgpt, "test.jsonl of ExtractGPT", extractgpt},
+      {.name = "amazon-reviews",
+       .task = TaskKind::extract,
+       .open = open_amazon_reviews,
+       .input = "meta_All_Beauty.jsonl or another category, or its reviews",
+       .source = "huggingface.co/datasets/McAuley-Lab/Amazon-Reviews-2023, folder raw",
+       .named = true},
   };
   return formats;
 }

@@ -50,6 +50,7 @@ struct DatasetFormat {
   std::string source;      ///< where people get it
   bool documents = false;  ///< whether its questions are about several documents
   bool corpus = false;     ///< whether they are about passages of a collection, which input.corpus names
+  bool named = false;      ///< extract: whether its records have ids
 };
 const std::vector<DatasetFormat>& dataset_formats();
 /// Null where the name is none of them.

@@ -6,7 +6,7 @@ namespace sheaf {
 
 // The formats behind open_dataset.
 OpenDataset open_squad, open_quac, open_drop, open_longhealth, open_race, open_narrativeqa, open_extractgpt,
-    open_hotpotqa, open_musique, open_loft, open_longbench;
+    open_hotpotqa, open_musique, open_loft, open_longbench, open_amazon_reviews;
 
 /// The text of a file of RACE's; throws BadText.
 std::string read_passage(const std::string& file);

@@ -1,10 +1,9 @@
 #include "io/eval/judge.h"
 
-#include <fmt/ranges.h>
-
 #include "core/base/error.h"
 #include "core/metrics/judge.h"
 #include "core/report/report.h"
+#include "io/files/batch_request.h"
 #include "io/files/job_file.h"
 #include "io/files/predictions.h"
 #include "io/jobs/run_job.h"
@@ -12,30 +11,7 @@
 namespace sheaf {
 namespace {
 
-using nlohmann::ordered_json;
-
 constexpr int32_t kReplyTokens = 2048;  // the judge explains every value before it sums up
-
-/// The request to the judge about one document.
-std::string judge_request(const std::string& id, const Category& category, const std::string& document,
-                          const nlohmann::json& values) {
-  std::vector<std::pair<std::string, std::string>> attributes;
-  std::vector<std::pair<std::string, std::optional<std::string>>> extracted;
-  for (const Attribute& attribute : category.attributes) {
-    attributes.emplace_back(attribute.name, attribute.description);
-    std::vector<std::string> texts;
-    if (const auto value = values.find(attribute.name); value != values.end()) texts = answer_texts(*value);
-    std::optional<std::string> text;
-    if (!texts.empty()) text = fmt::format("{}", fmt::join(texts, ", "));
-    extracted.emplace_back(attribute.name, std::move(text));
-  }
-  const ordered_json message{{"role", "user"}, {"content", judge_prompt(attributes, document, extracted)}};
-  const ordered_json request{{"custom_id", id},
-                             {"method", "POST"},
-                             {"url", "/v1/chat/completions"},
-                             {"body", {{"messages", {message}}, {"max_tokens", kReplyTokens}}}};
-  return request.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-}
 
 Job judge_job(const std::string& judge_model, const EvalCell& cell, const std::string& requests) {
   Job job;
@@ -86,7 +62,8 @@ JudgedRun judge_run(FileLayer& files, const std::string& judge_model, const Eval
     const AskedItem& item = asked.at(id);
     const Category* category =
         item.category.empty() ? &schema.categories.front() : schema.find(item.category);
-    lines += judge_request(id, *category, item.context, predictions.by_id.at(id));
+    lines += batch_request(id, judge_dialog(*category, item.context, predictions.by_id.at(id)),
+                           {{"max_tokens", kReplyTokens}});
   }
   const std::string folder = cell.job.output.path + "/judge";
   files.make_folder(folder);

@@ -116,10 +116,11 @@ void read_task(YamlMap& map, Job& job, MistakeList& found) {
   if (found.size() == before) {
     check_scopes("task", map, job, found);
     found.attempt([&] {
-      if (job.task.kind == TaskKind::extract) needs(map, "schema", "task.kind extract");
+      if (job.task.kind == TaskKind::extract && job.task.needs_schema)
+        needs(map, "schema", "task.kind extract");
     });
   }
-  if (job.task.kind == TaskKind::extract || job.task.kind == TaskKind::none)
+  if (job.task.needs_schema && (job.task.kind == TaskKind::extract || job.task.kind == TaskKind::none))
     found.attempt([&] { check_exists(map, "schema", job.task.schema); });
 }
 
@@ -441,21 +442,9 @@ void sort_by_line(const std::string& path, std::vector<std::string>& messages) {
   std::ranges::stable_sort(messages, {}, line_of);
 }
 
-}  // namespace
-
-std::vector<JobChange> set_options(const std::vector<std::string>& overrides) {
-  std::vector<JobChange> changes;
-  changes.reserve(overrides.size());
-  for (const std::string& text : overrides) changes.push_back(set_option(text));
-  return changes;
-}
-
-Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files) {
-  return read_job(path, read_job_yaml(path), set_options(overrides), files);
-}
-
-Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>& changes, bool files) {
-  Job job;
+/// Reads a job file into a job of defaults.
+Job read_into(Job job, const std::string& path, YamlPtr root, const std::vector<JobChange>& changes,
+              bool files) {
   job.file = path;
   MistakeList found;
   YamlMap map(changed(std::move(root), changes), "");
@@ -495,6 +484,29 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
   found.finish();
   if (files) add_examples(job);
   return job;
+}
+
+}  // namespace
+
+std::vector<JobChange> set_options(const std::vector<std::string>& overrides) {
+  std::vector<JobChange> changes;
+  changes.reserve(overrides.size());
+  for (const std::string& text : overrides) changes.push_back(set_option(text));
+  return changes;
+}
+
+Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files) {
+  return read_job(path, read_job_yaml(path), set_options(overrides), files);
+}
+
+Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>& changes, bool files) {
+  return read_into(Job(), path, std::move(root), changes, files);
+}
+
+Job read_job_without_schema(const std::string& path, const std::vector<std::string>& overrides) {
+  Job job;
+  job.task.needs_schema = false;
+  return read_into(std::move(job), path, read_job_yaml(path), set_options(overrides), true);
 }
 
 EstimateWishes read_job_estimate(const std::string& path, const std::vector<std::string>& overrides) {

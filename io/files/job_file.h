@@ -25,6 +25,8 @@ std::vector<JobChange> set_options(const std::vector<std::string>& overrides);
 /// nearest valid key, all that can be found in one go. Without `files` the model and the corpus may be
 /// missing, and few-shot examples are not read.
 Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files = true);
+/// Reads a job whose schema is yet to be written: task.schema may be missing, and so may its file.
+Job read_job_without_schema(const std::string& path, const std::vector<std::string>& overrides);
 /// Reads a job from its parsed file.
 Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>& changes, bool files);
 

@@ -41,6 +41,7 @@ void read_dataset(const YamlMap& map, Job& job, bool files) {
     refuse("{}: input.format {} works only with task.kind {}", map.where("format"), format->name,
            word_of(format->task));
   if (kind == TaskKind::extract) {
+    if (input.id.empty() && format->named) input.id = "id";
     if (input.category.empty()) input.category = "category";
     if (input.document.empty()) input.document = {"document"};
   } else {

@@ -264,9 +264,10 @@ class JobRun {
     if (restart_)
       restart_->swap();  // which the session that finished it did not come to
     else
-      listener_.note(fmt::format("{} is already finished: {}, {}; use --restart to run it again",
-                                 job().output.path, counted(folder_->rows(), "row"),
-                                 counted(folder_->rejects(), "reject")));
+      listener_.note(fmt::format(
+          "{} is already finished: {}, {}; {}", job().output.path, counted(folder_->rows(), "row"),
+          counted(folder_->rejects(), "reject"),
+          settings_.take_finished ? "they are taken as they are" : "use --restart to run it again"));
     const std::string path = job().output.path + "/report.json";
     if (file_size(path)) end.report = read_report_file(path);
     return end;

@@ -156,6 +156,32 @@ TEST(Readers, ABrokenEntryCostsItselfOnly) {
             (Errors{": patient p: question p/0: \"correct\" is not one of the options"}));
 }
 
+TEST(Readers, ReadsProductsAndReviewsOfAmazon) {
+  EXPECT_EQ(cells_of("amazon-reviews"), ordered_json::parse(R"([
+    {"id": "B01", "category": "All Beauty", "document": "Oak Soap\nTwo bars\nSmells of oak.\nMade in Arn.", "gold": {}},
+    {"id": "B02", "category": "All Beauty", "document": "Comb", "gold": {}}])"));
+  const TempFolder folder;
+  const std::string path = folder.write(
+      "Gift_Cards.jsonl",
+      R"({"rating": 5.0, "title": "Great", "text": "It worked.", "images": [], "asin": "A1", "parent_asin": "P1", "user_id": "u", "timestamp": 1, "helpful_vote": 0, "verified_purchase": true})"
+      "\n"
+      R"({"rating": 1.0, "title": "", "text": "", "asin": "A1", "parent_asin": "P1"})"
+      "\n"
+      R"({"rating": 1.0, "title": 3, "text": "x", "asin": "A1", "parent_asin": "P1"})"
+      "\n"
+      R"({"title": "x", "features": [1], "parent_asin": "P2"})"
+      "\n");
+  EXPECT_EQ(guess_dataset_format(path), "amazon-reviews");
+  const auto rows = read_rows("amazon-reviews", path);
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0].cells,
+            ordered_json::parse(
+                R"({"id": "P1/1", "category": "Gift Cards", "document": "Great\nIt worked.", "gold": {}})"));
+  EXPECT_EQ(rows[1].error, "the entry has no text");
+  EXPECT_EQ(rows[2].error, "\"title\" is a number, not text");
+  EXPECT_EQ(rows[3].error, "\"features\" has a number, not text");
+}
+
 TEST(Readers, ARaceFileThatCannotBeReadIsOneBrokenEntry) {
   const TempFolder folder;
   write_sample(folder, sample("race"));

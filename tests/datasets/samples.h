@@ -115,6 +115,13 @@ inline const std::vector<Sample>& samples() {
        R"({"input": "Tea bags", "category": "Tea", "target_scores": {"Brand": {"n/a": 1, "Acme": 1}}})"
        "\n",
        {}},
+      {"amazon-reviews",
+       "meta_All_Beauty.jsonl",
+       R"({"main_category": "All Beauty", "title": "Oak Soap ", "average_rating": 4.8, "rating_number": 10, "features": ["Two bars", " "], "description": ["Smells of oak.", "Made in Arn."], "price": null, "images": [], "videos": [], "store": "Oak", "categories": [], "details": {"Brand": "Oak"}, "parent_asin": "B01", "bought_together": null})"
+       "\n"
+       R"({"main_category": null, "title": "Comb", "features": [], "description": [], "price": 4.5, "store": null, "details": {}, "parent_asin": "B02"})"
+       "\n",
+       {}},
   };
   return all;
 }

@@ -1,4 +1,5 @@
 // A corpus that goes on at a row gives what it would have given there, whatever lies before.
+#include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>
 

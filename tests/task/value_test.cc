@@ -276,6 +276,15 @@ TEST(Object, ACutObjectKeepsItsCompleteMembers) {
   EXPECT_GT(read, 10'000u);
 }
 
+TEST(ReadObject, KeysMayEndInADigitAndHoldObjects) {
+  const WrittenObject object = read_object(R"("1": {"Brand": "Oak"}, "Screen 12": "7\"", "a\\": 2})");
+  ASSERT_EQ(object.members.size(), 3u);
+  EXPECT_TRUE(object.whole);
+  EXPECT_EQ(object.members[0], (std::pair<std::string, std::string>("1", R"({"Brand": "Oak"})")));
+  EXPECT_EQ(object.members[1].first, "Screen 12");
+  EXPECT_EQ(object.members[2], (std::pair<std::string, std::string>("a\\", "2")));
+}
+
 TEST(Object, MembersAreReadAsValuesAre) {
   const WrittenObject whole = read_object("\"brand\": 12.50, \"Weight\": \"12 oz\", \"Notes\": [1.0]}");
   EXPECT_TRUE(whole.whole);
