@@ -17,14 +17,10 @@ namespace {
 
 struct EstimateOptions : EstimateAsked {
   std::string html;      ///< a page to write too; empty: none
-<<<<<<< HEAD
-  int32_t shards = 0;    ///< of an array of them; 0: not asked for
-  bool explain = false;  ///< FLOPs and bytes of each phase
-=======
   std::string api;       ///< models of services to compare with; empty: none
   std::string api_file;  ///< their prices; empty: the installed ones
   int32_t shards = 0;    ///< of an array of them; 0: not asked for
->>>>>>> discover
+  bool explain = false;  ///< FLOPs and bytes of each phase
   bool json = false;
 };
 
@@ -226,17 +222,14 @@ void add_estimate_command(Program& program) {
         kRepeatable, value_name("KEY=VALUES")},
        {"--within", options->within, "Mark the cheapest choice that takes at most this long: 2h, 90m, 30s",
         value_name("TIME")},
-<<<<<<< HEAD
        {"--explain", options->explain,
         "Also print FLOPs, bytes and FLOPs per byte of each phase; with one --hardware"},
-=======
        {"--api", options->api,
         "Also show what services would charge for the same answers: names in configs/api-prices.yaml with "
         "commas between them, or all",
         value_name("NAMES")},
        {"--api-file", options->api_file,
         "The list of API prices (default: api-prices.yaml beside the devices)"},
->>>>>>> discover
        {"--html", options->html, "Also write the comparison to this HTML file"},
        {"--json", options->json, "Print the result as JSON"}},
       [options] { run(*options); });
