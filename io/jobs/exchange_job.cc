@@ -23,6 +23,7 @@
 #include "io/files/job_keys.h"
 #include "io/files/predictions.h"
 #include "io/passages/build_index.h"
+#include "io/passages/passages.h"
 #include "io/run_folder/output_place.h"
 #include "io/run_folder/run_folder.h"
 
@@ -42,7 +43,8 @@ class SpelledJob {
     if (job_.input.path == "-")
       refuse("{}: the corpus is standard input, which cannot be read again with the replies; name a file",
              job_.file);
-    if (!job_.input.corpus.empty()) job_.input.passages = open_passages(passage_files(job_), notices_);
+    if (!job_.input.corpus.empty())
+      job_.input.passages = std::make_shared<Passages>(passage_files(job_), notices_);
     if (job_.task.kind == TaskKind::extract) {
       schema_ = read_schema(job_);
       if (std::string notice = category_notice(job_, schema_); !notice.empty())

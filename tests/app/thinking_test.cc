@@ -11,9 +11,9 @@ using test::Ran;
 using test::read_json_lines;
 using test::run_sheaf;
 
-class Thinking : public testing::Test {
+class ThinkingJobs : public testing::Test {
  protected:
-  Thinking() {
+  ThinkingJobs() {
     // The tiny model's tokens are bytes: one of them ends a thought.
     scratch_.write("think.yaml",
                    "user_open: 'U:'\nturn: ' A:'\nanswer_close: '.'\nthink_turn: ' T:'\nthink_end: e\n"
@@ -47,7 +47,7 @@ class Thinking : public testing::Test {
   TempFolder scratch_;
 };
 
-TEST_F(Thinking, ThoughtsStandApartFromAnswers) {
+TEST_F(ThinkingJobs, ThoughtsStandApartFromAnswers) {
   const Ran ran = run(kThinks_ + "--set output.reasoning=true --set output.raw=true");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const std::vector<json> with = rows();
@@ -58,7 +58,9 @@ TEST_F(Thinking, ThoughtsStandApartFromAnswers) {
     const bool cut = row.contains("note");
     EXPECT_EQ(cut, raw.starts_with(thought + "~e|")) << row;
     EXPECT_EQ(raw, thought + (cut ? "~e|" : "e|") + row.at("answer").get<std::string>()) << row;
-    if (cut) EXPECT_EQ(row.at("note"), "the thought was cut at model.reasoning_tokens");
+    if (cut) {
+      EXPECT_EQ(row.at("note"), "the thought was cut at model.reasoning_tokens");
+    }
   }
   // Without being asked for, thoughts are nowhere.
   ASSERT_EQ(run(kThinks_).exit_code, 0);
@@ -74,7 +76,7 @@ TEST_F(Thinking, ThoughtsStandApartFromAnswers) {
   EXPECT_GT(differ, 0);
 }
 
-TEST_F(Thinking, EveryPackingGivesTheSameThoughts) {
+TEST_F(ThinkingJobs, EveryPackingGivesTheSameThoughts) {
   const std::string more = kThinks_ + "--set output.reasoning=true ";
   ASSERT_EQ(run(more).exit_code, 0);
   const std::vector<json> packed = rows();
@@ -87,7 +89,7 @@ TEST_F(Thinking, EveryPackingGivesTheSameThoughts) {
   EXPECT_NE(verified.out.find("1.0000"), std::string::npos) << verified.out;
 }
 
-TEST_F(Thinking, AReusedAnswerHasItsThought) {
+TEST_F(ThinkingJobs, AReusedAnswerHasItsThought) {
   const std::string more = kThinks_ + "--set output.reasoning=true ";
   ASSERT_EQ(run(more, "first").exit_code, 0);
   const Ran again = run(more + "--set output.reuse=" + scratch_.path("first"));
@@ -96,7 +98,7 @@ TEST_F(Thinking, AReusedAnswerHasItsThought) {
   EXPECT_EQ(run(kThinks_ + "--set output.format=parquet --set output.reasoning=true", "table").exit_code, 0);
 }
 
-TEST_F(Thinking, FreeAnswersToQuestionsThinkToo) {
+TEST_F(ThinkingJobs, FreeAnswersToQuestionsThinkToo) {
   std::string lines;
   for (int i = 0; i < 6; ++i) {
     json questions{{{"id", "a"}, {"question", "What?"}},
@@ -138,7 +140,7 @@ TEST_F(Thinking, FreeAnswersToQuestionsThinkToo) {
       << table.err;
 }
 
-TEST_F(Thinking, WhereItCannotThinkIsSaid) {
+TEST_F(ThinkingJobs, WhereItCannotThinkIsSaid) {
   const auto refused = [&](const std::string& more, const std::string& part) {
     const Ran ran = run(more);
     EXPECT_EQ(ran.exit_code, 2) << more;
