@@ -44,7 +44,7 @@ class AskTask : public WordedTask {
         own_(tokenizer_, job_.task.prompt,
              {.apart = chains_, .asks = true, .answer_has_space = chat_.turn.empty()}) {
     thinking_ = make_thinking({tokenizer_, chat_, job_});
-    if (thinking_ && (wording_.one_by_one || wording_.answers != AnswerForm::each))
+    if (thinking_ && wording_.one_by_one)
       refuse("model.reasoning does not work with method.name {}; use ippd, separate or prefix",
              job_.method.name);
     blank_line_ = own_.between();

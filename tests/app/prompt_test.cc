@@ -242,7 +242,7 @@ TEST_F(OwnPromptRun, MistakesNameTheLine) {
       << both;
   const std::string untold = error(extract("  prompt: {instruction: B}\n"));
   EXPECT_NE(untold.find("{attributes} is missing"), std::string::npos) << untold;
-  const std::string answer_end = error(extract("  prompt: {answer_end: line}\n"));
+  const std::string answer_end = error(extract("  prompt: {answer_end: end_of_text}\n"));
   EXPECT_NE(answer_end.find("task.prompt.answer_end works only with task.kind ask"), std::string::npos)
       << answer_end;
   const std::string cut = error(
@@ -308,6 +308,7 @@ TEST_F(OwnPromptRun, ThePapersPromptsAreAccepted) {
                                "\n");
   int seen = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().filename() == "hpd-figure-10.yaml") continue;  // of `sheaf discover`, not of a job
     const std::string prompt = "  prompt: " + entry.path().string() + "\n";
     const bool extracts = entry.path().filename().string().starts_with("hpd");
     const std::string path = extracts ? extract(prompt) : ask(prompt);

@@ -201,7 +201,7 @@ TEST(DatasetCorpus, KeysThatDoNotFitAreRefused) {
       << refusal("format: squat");
   EXPECT_NE(refusal("format: loft").find("set input.corpus to its corpus.jsonl"), std::string::npos);
   EXPECT_NE(refusal("format: oa-mine").find("works only with task.kind extract"), std::string::npos);
-  EXPECT_NE(refusal("format: squad, split: test").find("works only with input.format narrativeqa"),
+  EXPECT_NE(refusal("format: squad, split: train").find("works only with input.format narrativeqa"),
             std::string::npos);
   EXPECT_NE(refusal("format: squad, turns: 1").find("works only with input.format quac"), std::string::npos);
   EXPECT_NE(refusal("format: squad, shots: 1").find("needs input.shots_from"), std::string::npos);
