@@ -32,7 +32,7 @@ struct JobOptions {
   Argument arguments();
   /// The job file with the options applied.
   Job read() const;
-  /// The same for a command that finds out what the schema is to be.
+  /// The job file with the options applied, which may lack a schema: the command is to propose one.
   Job read_without_schema() const;
 };
 

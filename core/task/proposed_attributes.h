@@ -37,11 +37,11 @@ std::vector<std::string> example_values(std::string_view description);
 struct MergedAttribute {
   /// The spelling and description that most replies have; numerical where most say so and the examples agree.
   ProposedAttribute as;
-  int64_t replies = 0;              ///< that propose it
+  int64_t replies = 0;              ///< how many propose the attribute
   std::vector<std::string> others;  ///< further spellings of its name
   size_t examples = 0;              ///< different values that replies name
-  std::vector<std::string> found;   ///< those that products have, the most frequent first
-  int64_t products = 0;             ///< that have at least one of its examples
+  std::vector<std::string> found;   ///< examples that stand in products, the most frequent first
+  int64_t products = 0;             ///< how many have at least one of the examples
 };
 
 /// The attributes of a category from its replies: those of most replies first, then those that stand first.

@@ -65,7 +65,7 @@ bool is_flag_letter(uint32_t c) {
 bool inside_flag(std::string_view text, size_t at) {
   if (!is_flag_letter(decode_valid(&text[at]).point)) return false;
   constexpr size_t kBytes = 4;          // of a letter
-  constexpr size_t kMostLetters = 256;  // that are looked at, however many stand in a row
+  constexpr size_t kMostLetters = 256;  // the most letters of a row of flags that are looked at
   size_t letters = 0;
   for (size_t begin = at; letters < kMostLetters && begin >= kBytes; begin -= kBytes) {
     const bool whole = static_cast<unsigned char>(text[begin - kBytes]) == 0xF0;

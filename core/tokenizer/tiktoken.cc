@@ -75,7 +75,7 @@ std::vector<AddedToken> llama3_special() {
   return all;
 }
 
-/// Those of gpt-oss. Of o200k_base alone, two have these ids and the others are free.
+/// The added tokens of gpt-oss. o200k_base by itself has two of these ids; the others are free there.
 std::vector<AddedToken> harmony_special() {
   std::vector<AddedToken> all = {{"<|startoftext|>", 199998}, {"<|endoftext|>", 199999},
                                  {"<|return|>", 200002},      {"<|constrain|>", 200003},
