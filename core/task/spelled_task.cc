@@ -185,7 +185,7 @@ Answer SpelledTask::read_answer_reply(const Question& question, const SpelledRep
     const auto letter = option_of(question, text);
     if (!letter)
       throw BadText(
-          fmt::format("the reply {} is none of the options", ordered_json(shorten_text(text, 60)).dump()));
+          fmt::format("the reply {} is not one of the options", ordered_json(shorten_text(text, 60)).dump()));
     text = *letter;
   }
   Answer answer;
@@ -205,7 +205,7 @@ Row SpelledTask::row(const Record& record, const std::vector<std::optional<Spell
     // Something that reads, whose value is not taken.
     if (asks && !record.questions[i].options.empty()) tokenizer_.encode("A", false, answer.tokens);
     try {
-      if (!replies[i]) throw BadText("there is no reply");
+      if (!replies[i]) throw BadText("the service gave no reply");
       answer =
           asks ? read_answer_reply(record.questions[i], *replies[i]) : read_object_reply(record, *replies[i]);
       ++usable;

@@ -95,8 +95,8 @@ __device__ void write_lines(float (&sum)[kCols / 2], uint8_t (*buffer)[Memory::k
   }
 }
 
-/// Clears the sums behind the last column of an expert's weight: of columns of the next expert, by scales
-/// that no one brought. They must not count for the scale of a row's block.
+/// Clears the sums behind an expert's last column. They are of the next expert's columns and of scales left
+/// over in shared memory, and would count when the scale of a row's block is chosen.
 __device__ inline void clear_behind(float (&sum)[kCols / 2], int width) {
 #pragma unroll
   for (int j = 0; j < kCols / 8; ++j) {

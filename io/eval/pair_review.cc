@@ -193,7 +193,8 @@ class Pair {
     page.differ = std::ssize(differing);
     if (differing.empty())
       refuse(
-          "{} and {} say the same of {}; there is nothing to judge", settings_.run, settings_.against,
+          "{} and {} give the same answers to {}, so there is nothing to judge; compare other runs",
+          settings_.run, settings_.against,
           shared == 1 ? "the one item that both have" : fmt::format("all {} items that both have", shared));
     std::ranges::sort(differing);
     if (std::ssize(differing) > settings_.count) differing.resize(static_cast<size_t>(settings_.count));

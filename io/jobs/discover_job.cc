@@ -173,7 +173,7 @@ class Discovery {
     sampled_ = sample.take(end_);
     write_requests();
     RunSettings how;
-    how.restart = how.take_finished = true;  // the same requests to the same model are asked once
+    how.restart = how.take_finished = true;  // a finished run of the same requests is not run again
     how.allow_empty = true;
     const RunEnd run = run_job(chat_job(), how, listener_);
     if (run.exit_code == 130) {

@@ -38,7 +38,7 @@ struct DiscoverEnd {
   int64_t without_category = 0;                ///< records whose category is blank or too long for a name
   int64_t rejects = 0;                         ///< records that cannot be read
   std::string first_reject;                    ///< place and reason
-  int64_t further_categories = 0;              ///< that were not asked about
+  int64_t further_categories = 0;              ///< categories beyond the most that are asked about
   std::string interrupted;                     ///< what to tell the user where it was; then the rest is empty
 };
 

@@ -361,7 +361,7 @@ ExportEnd export_requests(const Job& job, const ExportSettings& settings) {
       [&](const Reject& reject) { tell_reject(reject, end.rejects, end.rejected); });
   if (!end.finished) return end;
   if (end.requests == 0)
-    refuse("{}: there is nothing to ask: {}", job.input.path,
+    refuse("{}: no request could be written: {}", job.input.path,
            end.rejects.empty() ? "no record of it has a row in the run" : end.rejects.front());
   end.bytes = file.bytes();
   file.finish();

@@ -19,7 +19,7 @@ struct ExportSettings {
 };
 
 struct ExportEnd {
-  int64_t records = 0, requests = 0;  ///< that were written
+  int64_t records = 0, requests = 0;  ///< in the file
   int64_t bytes = 0;
   int64_t without_row = 0;           ///< judge: records that the run has no row of
   int64_t rejected = 0;              ///< records that cannot be asked about

@@ -20,7 +20,7 @@ class ProbeTimer {
 
  private:
   BenchBackend made_;
-  int threads_;  ///< that share a processor with others' work; 0: a GPU
+  int threads_;  ///< of a processor, which other programs may use, too; 0: a GPU
   int64_t most_pages_ = 0;
   int32_t pages_ = 1;
 };

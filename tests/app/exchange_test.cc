@@ -109,7 +109,7 @@ TEST_F(Exchange, MakesRepliesAFinishedRun) {
   std::vector<std::string> reasons;
   for (const json& reject : lines("teacher/rejects.jsonl")) reasons.push_back(reject["reason"]);
   ASSERT_EQ(reasons.size(), 5u);
-  EXPECT_EQ(reasons[0], "there is no reply");
+  EXPECT_EQ(reasons[0], "the service gave no reply");
   EXPECT_TRUE(reasons[1].starts_with("an earlier record has the id \"a\"")) << reasons[1];
   EXPECT_TRUE(reasons[2].starts_with("category \"Soup\"")) << reasons[2];
   EXPECT_TRUE(reasons[3].starts_with("not valid JSON")) << reasons[3];
@@ -168,7 +168,7 @@ TEST_F(Exchange, QuestionsGoOneByOne) {
   const json row = lines("teacher/rows-00000.jsonl").at(0);
   EXPECT_EQ(row["answers"][0]["answer"], "Arn");
   EXPECT_EQ(row["answers"][1]["answer"], nullptr);
-  EXPECT_EQ(row["answers"][1]["note"], "there is no reply");
+  EXPECT_EQ(row["answers"][1]["note"], "the service gave no reply");
   EXPECT_EQ(row["answers"][2]["answer"], "B");
   EXPECT_EQ(row["answers"][2]["option"], "y");
 }

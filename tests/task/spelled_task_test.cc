@@ -182,9 +182,9 @@ TEST(SpelledTask, AnswersAreReadAsTheJobsOwn) {
             (Texts{"1802", "null", "A"}));
   for (const char* letter : {"B", "b", "(B)", "B) Oss", "**B**", "Oss", "oss\n"})
     EXPECT_EQ(answers(ask_job(), mill(), {{{"x"}}, {{"y"}}, {{letter}}})[2], "B") << letter;
-  EXPECT_EQ(
-      answers(ask_job(), mill(), {std::nullopt, {{"the crown"}}, {{"C"}}}),
-      (Texts{"null (there is no reply)", "the crown", "null (the reply \"C\" is none of the options)"}));
+  EXPECT_EQ(answers(ask_job(), mill(), {std::nullopt, {{"the crown"}}, {{"C"}}}),
+            (Texts{"null (the service gave no reply)", "the crown",
+                   "null (the reply \"C\" is not one of the options)"}));
   EXPECT_EQ(answers(ask_job(), mill(), {{{"x"}}, {{" "}}, {{"A boat"}}})[1], "null (the reply is empty)");
   Job spans = ask_job();
   spans.task.answers = AnswerKind::span;
