@@ -1,6 +1,7 @@
-// FP8 products by CUTLASS, one scale per row and per column, bf16 out: what our own are compared with.
-// Compiled by bench/cutlass_fp8, once for every configuration: SHEAF_ROWS and SHEAF_COLS of a tile,
-// SHEAF_PINGPONG 0 or 1, SHEAF_FAST 1 where sums stay in the matrix unit.
+// FP8 products by CUTLASS, one scale per row and per column: what our own are compared with. Results are bf16,
+// or are added to sums in fp32. Compiled by bench/cutlass_fp8, once for every configuration: SHEAF_ROWS and
+// SHEAF_COLS of a tile, SHEAF_PINGPONG 0 or 1, SHEAF_FAST 1 where sums stay in the matrix unit, SHEAF_ADD 1
+// where results are added.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -41,12 +42,24 @@ using ByColumn = fusion::Sm90RowBroadcast<0, TileShape, float>;
 using ByRow = fusion::Sm90ColBroadcast<0, TileShape, float>;
 using RowsScaled = fusion::Sm90EVT<fusion::Sm90Compute<cutlass::multiplies, float, float, kRound>, ByRow,
                                    fusion::Sm90AccFetch>;
+#if SHEAF_ADD
+using Result = float;
+using Before = float;
+using ColumnsScaled = fusion::Sm90EVT<fusion::Sm90Compute<cutlass::multiplies, float, float, kRound>, ByColumn,
+                                      RowsScaled>;
+using Scaled = fusion::Sm90EVT<fusion::Sm90Compute<cutlass::plus, float, float, kRound>, ColumnsScaled,
+                               fusion::Sm90SrcFetch<float>>;
+#else
+using Result = bfloat16_t;
+using Before = void;
 using Scaled = fusion::Sm90EVT<fusion::Sm90Compute<cutlass::multiplies, bfloat16_t, float, kRound>, ByColumn,
                                RowsScaled>;
+#endif
+constexpr int kUnit = 16 / static_cast<int>(sizeof(Result));  // values of 16 bytes
 using RowMajor = cutlass::layout::RowMajor;
 using Epilogue = typename cutlass::epilogue::collective::CollectiveBuilder<
     cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, TileShape, ClusterShape,
-    cutlass::epilogue::collective::EpilogueTileAuto, float, float, void, RowMajor, 8, bfloat16_t, RowMajor, 8,
+    cutlass::epilogue::collective::EpilogueTileAuto, float, float, Before, RowMajor, kUnit, Result, RowMajor, kUnit,
     EndSchedule, Scaled>::CollectiveOp;
 using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
     cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Value, RowMajor, 16, Value,
@@ -82,7 +95,7 @@ int main() {
   constexpr int kRows = 8192;
   auto* in = device_memory<uint8_t>(size_t{kRows} * 12288);
   auto* weight = device_memory<uint8_t>(size_t{24576} * 12288);
-  auto* out = device_memory<bfloat16_t>(size_t{kRows} * 24576);
+  auto* out = device_memory<Result>(size_t{kRows} * 24576);
   auto* scales = device_memory<float>(size_t{1} << 18);
   auto* flush = device_memory<uint8_t>(size_t{128} << 20);
   fill<<<1024, 256>>>(in, size_t{kRows} * 12288, 1);
@@ -106,12 +119,17 @@ int main() {
          reinterpret_cast<Value*>(weight),
          cutlass::make_cute_packed_stride(typename Kernel::StrideB{}, make_shape(n, k, 1))},
         {{},
-         nullptr,
-         {},
+         SHEAF_ADD ? reinterpret_cast<float*>(out) : nullptr,
+         cutlass::make_cute_packed_stride(typename Kernel::StrideC{}, make_shape(kRows, n, 1)),
          out,
          cutlass::make_cute_packed_stride(typename Kernel::StrideD{}, make_shape(kRows, n, 1))},
         hardware};
-    arguments.epilogue.thread = {{scales, 0.0f, {}}, {{scales, 0.0f, {}}, {}, {}}, {}};
+    const typename RowsScaled::Arguments by_row = {{scales, 0.0f, {}}, {}, {}};
+#if SHEAF_ADD
+    arguments.epilogue.thread = {{{scales, 0.0f, {}}, by_row, {}}, {}, {}};
+#else
+    arguments.epilogue.thread = {{scales, 0.0f, {}}, by_row, {}};
+#endif
     Gemm gemm;
     const size_t bytes = Gemm::get_workspace_size(arguments);
     uint8_t* workspace = bytes > 0 ? device_memory<uint8_t>(bytes) : nullptr;
@@ -136,9 +154,9 @@ int main() {
       return 3;
     }
     std::nth_element(times.begin(), times.begin() + 7, times.end());
-    std::printf("| %s %d x %d%s | %d x %d x %d | %.1f us | %.0f TFLOP/s |\n",
+    std::printf("| %s %d x %d%s%s | %d x %d x %d | %.1f us | %.0f TFLOP/s |\n",
                 SHEAF_PINGPONG ? "pingpong" : "cooperative", SHEAF_ROWS, SHEAF_COLS,
-                SHEAF_FAST ? ", sums in the unit" : ", sums taken out", kRows, n, k, times[7] * 1e3,
+                SHEAF_FAST ? ", sums in the unit" : ", sums taken out", SHEAF_ADD ? ", added" : "", kRows, n, k, times[7] * 1e3,
                 2.0 * kRows * n * k / times[7] / 1e9);
     if (workspace) cudaFree(workspace);
   }
