@@ -397,7 +397,9 @@ def models():
     write_gguf(narrow, "gpt_oss_mxfp4_gguf", "gpt-oss", lambda key: T.MXFP4 if "experts_" in key else T.BF16,
                orig_context=32, add=as_gpt_oss)
 
-    lora(qwen3_moe, "qwen3_moe_lora", 29, "qwen3_moe", ["q_proj", "k_proj", "v_proj"])
+    lora(copy.deepcopy(qwen3_moe), "qwen3_moe_lora", 29, "qwen3_moe", ["q_proj", "k_proj", "v_proj"])
+    lora(qwen3_moe, "qwen3_moe_experts_lora", 32, "qwen3_moe", ["q_proj"],
+         target_parameters=["mlp.experts.gate_up_proj", "mlp.experts.down_proj"])
 
     # A quantized file: the expected logits are those of the weights it really holds.
     config = hf.LlamaConfig(**{**SMALL, "intermediate_size": 64})
@@ -524,7 +526,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--default-model", help="the default model's GGUF file; without it its golden is left as it is")
     parser.add_argument("--dtypes", action="store_true", help="make dtypes.json alone")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="the folders to make anew; all others stay as they are")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="the folders to make; all others stay as they are")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     if arguments.dtypes:
