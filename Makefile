@@ -129,6 +129,9 @@ package: configure ## a .deb and a tarball of the same in build/package, for mac
 	@rm -r build/package/_CPack_Packages
 	@ls build/package/*
 
+python: configure ## the Python package in build/release/python (PYTHONPATH=build/release/python; docs/python.md)
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target sheaf_python
+
 format: ## clang-format in place
 	@tools/format
 
@@ -138,4 +141,4 @@ lint: setup ## clang-format, clang-tidy, and the rules for includes, doors and s
 clean: ## remove what was compiled (wheels and model stay)
 	@rm -rf build/release build/cuda build/sanitize build/tsan build/sheaf
 
-.PHONY: help setup configure build demo test test-loaded gpu-test gpu-sanitize gpu-bench cpu-bench cpu-bench-peers sanitized-build sanitize thread-sanitize fuzz cluster-test docs-check soak train-setup train-test browser-setup browser-test store-setup store-test install package format lint clean
+.PHONY: help setup configure build demo test test-loaded gpu-test gpu-sanitize gpu-bench cpu-bench cpu-bench-peers sanitized-build sanitize thread-sanitize fuzz cluster-test docs-check soak train-setup train-test browser-setup browser-test store-setup store-test install package python format lint clean
