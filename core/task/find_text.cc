@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/task/text_answers.h"
+#include "core/task/value_path.h"
 #include "core/text/date_text.h"
 #include "core/text/read_number.h"
 #include "core/text/unicode.h"
@@ -362,7 +363,9 @@ void add_spans(const Record& record, Row& row) {
       answer.spans = spans_of(record, answer.value);
   };
   if (auto* extracted = std::get_if<ExtractedValues>(&row.content))
-    for (AttributeValue& value : extracted->values) add(value.answer);
+    visit_values(extracted->values, [&](const std::string&, RowAnswer& answer) {
+      if (!is_nested(answer.value)) add(answer);
+    });
   else if (auto* answers = std::get_if<std::vector<QuestionAnswer>>(&row.content))
     for (QuestionAnswer& each : *answers) add(each.answer);
   else
