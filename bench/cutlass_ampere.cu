@@ -8,16 +8,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cublas_v2.h>
-#include <functional>
-#include <random>
-#include <type_traits>
-#include <vector>
-
 #include <cutlass/cutlass.h>
 #include <cutlass/epilogue/thread/linear_combination.h>
 #include <cutlass/gemm/device/gemm_grouped.h>
 #include <cutlass/gemm/device/gemm_universal.h>
 #include <cutlass/gemm/kernel/default_gemm_grouped.h>
+#include <functional>
+#include <random>
+#include <type_traits>
+#include <vector>
 
 #include "cuda/base/device_memory.h"
 #include "cuda/gemm/grouped.h"
@@ -140,9 +139,18 @@ void time_group(const Group<Memory>& group) {
   Tile::print();
   if (blocks <= 0) return static_cast<void>(std::printf(" | does not fit |\n"));
   Gemm gemm;
-  check_cutlass(gemm.initialize({sizes_there.data(), group.experts(), blocks, {1.0f}, in_there.data(),
-                                 weight_there.data(), out_there.data(), out_there.data(), by_k_there.data(),
-                                 by_k_there.data(), by_n_there.data(), by_n_there.data()}));
+  check_cutlass(gemm.initialize({sizes_there.data(),
+                                 group.experts(),
+                                 blocks,
+                                 {1.0f},
+                                 in_there.data(),
+                                 weight_there.data(),
+                                 out_there.data(),
+                                 out_there.data(),
+                                 by_k_there.data(),
+                                 by_k_there.data(),
+                                 by_n_there.data(),
+                                 by_n_there.data()}));
   const double taken = seconds([&] { check_cutlass(gemm.run()); });
   std::printf(" | %.1f us | %.0f TFLOP/s |\n", taken * 1e6, group.flops() / taken / 1e12);
 }
@@ -172,9 +180,22 @@ void time_dense(int m, int n, int k, bool add) {
         cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<8>, Tile::kStages>;
     auto* const to = reinterpret_cast<Result*>(out.data());
     Gemm gemm;
-    check_cutlass(gemm.initialize({cutlass::gemm::GemmUniversalMode::kGemm, {m, n, k}, 1,
-                                   {1.0f, add ? 1.0f : 0.0f}, in.data(), weight.data(), to, to, 0, 0, 0, 0, k,
-                                   k, n, n}));
+    check_cutlass(gemm.initialize({cutlass::gemm::GemmUniversalMode::kGemm,
+                                   {m, n, k},
+                                   1,
+                                   {1.0f, add ? 1.0f : 0.0f},
+                                   in.data(),
+                                   weight.data(),
+                                   to,
+                                   to,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   k,
+                                   k,
+                                   n,
+                                   n}));
     const double taken = seconds([&] { check_cutlass(gemm.run()); });
     Tile::print();
     std::printf(" | %.1f us | %.0f TFLOP/s |\n", taken * 1e6, flops / taken / 1e12);
@@ -270,8 +291,10 @@ int main(int argc, char** argv) {
       const char* name;
       int n, k;
       bool add;
-    } products[] = {{"8B gate, up", 24576, 4096, false}, {"8B down, adds", 4096, 12288, true},
-                    {"1.7B gate, up", 12288, 2048, false}, {"1.7B attention output, adds", 2048, 2048, true}};
+    } products[] = {{"8B gate, up", 24576, 4096, false},
+                    {"8B down, adds", 4096, 12288, true},
+                    {"1.7B gate, up", 12288, 2048, false},
+                    {"1.7B attention output, adds", 2048, 2048, true}};
     for (const auto& [name, n, k, add] : products) {
       std::printf("\n%s\n", name);
       time_cublas(8192, n, k, add);

@@ -1,7 +1,7 @@
-// FP8 products by CUTLASS, one scale per row and per column: what our own are compared with. Results are bf16,
-// or are added to sums in fp32. Compiled by bench/cutlass_fp8, once for every configuration: SHEAF_ROWS and
-// SHEAF_COLS of a tile, SHEAF_PINGPONG 0 or 1, SHEAF_FAST 1 where sums stay in the matrix unit, SHEAF_ADD 1
-// where results are added.
+// FP8 products by CUTLASS, one scale per row and per column: what our own are compared with. Results are
+// bf16, or are added to sums in fp32. Compiled by bench/cutlass_fp8, once for every configuration: SHEAF_ROWS
+// and SHEAF_COLS of a tile, SHEAF_PINGPONG 0 or 1, SHEAF_FAST 1 where sums stay in the matrix unit, SHEAF_ADD
+// 1 where results are added.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -45,8 +45,8 @@ using RowsScaled = fusion::Sm90EVT<fusion::Sm90Compute<cutlass::multiplies, floa
 #if SHEAF_ADD
 using Result = float;
 using Before = float;
-using ColumnsScaled = fusion::Sm90EVT<fusion::Sm90Compute<cutlass::multiplies, float, float, kRound>, ByColumn,
-                                      RowsScaled>;
+using ColumnsScaled =
+    fusion::Sm90EVT<fusion::Sm90Compute<cutlass::multiplies, float, float, kRound>, ByColumn, RowsScaled>;
 using Scaled = fusion::Sm90EVT<fusion::Sm90Compute<cutlass::plus, float, float, kRound>, ColumnsScaled,
                                fusion::Sm90SrcFetch<float>>;
 #else
@@ -59,8 +59,8 @@ constexpr int kUnit = 16 / static_cast<int>(sizeof(Result));  // values of 16 by
 using RowMajor = cutlass::layout::RowMajor;
 using Epilogue = typename cutlass::epilogue::collective::CollectiveBuilder<
     cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, TileShape, ClusterShape,
-    cutlass::epilogue::collective::EpilogueTileAuto, float, float, Before, RowMajor, kUnit, Result, RowMajor, kUnit,
-    EndSchedule, Scaled>::CollectiveOp;
+    cutlass::epilogue::collective::EpilogueTileAuto, float, float, Before, RowMajor, kUnit, Result, RowMajor,
+    kUnit, EndSchedule, Scaled>::CollectiveOp;
 using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
     cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Value, RowMajor, 16, Value,
     cutlass::layout::ColumnMajor, 16, float, TileShape, ClusterShape,
@@ -156,8 +156,8 @@ int main() {
     std::nth_element(times.begin(), times.begin() + 7, times.end());
     std::printf("| %s %d x %d%s%s | %d x %d x %d | %.1f us | %.0f TFLOP/s |\n",
                 SHEAF_PINGPONG ? "pingpong" : "cooperative", SHEAF_ROWS, SHEAF_COLS,
-                SHEAF_FAST ? ", sums in the unit" : ", sums taken out", SHEAF_ADD ? ", added" : "", kRows, n, k, times[7] * 1e3,
-                2.0 * kRows * n * k / times[7] / 1e9);
+                SHEAF_FAST ? ", sums in the unit" : ", sums taken out", SHEAF_ADD ? ", added" : "", kRows, n,
+                k, times[7] * 1e3, 2.0 * kRows * n * k / times[7] / 1e9);
     if (workspace) cudaFree(workspace);
   }
 }

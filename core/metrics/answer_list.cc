@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/metrics/answer_tokens.h"
+#include "core/metrics/assignment.h"
 #include "core/metrics/metrics.h"
 #include "core/text/unicode.h"
 

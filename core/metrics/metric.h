@@ -8,6 +8,12 @@
 
 namespace sheaf {
 
+/// What lists of objects in a document have that no field of a gold entry says.
+struct EntryCounts {
+  int64_t wanted = 0, given = 0, found = 0;  ///< entries of gold, of the prediction, and of both
+  int64_t invented = 0;  ///< values of predicted entries that no entry of gold is paired with
+};
+
 /// One thing to score: a question, or one attribute of one document. All text is valid UTF-8.
 struct MetricItem {
   std::string id;
@@ -26,9 +32,10 @@ struct MetricItem {
   /// quac: whether these were predicted rightly; nothing where the run says nothing of them.
   std::optional<bool> yesno = {}, followup = {};
 
-  std::optional<double> confidence = {};   ///< of the prediction, where the run says it
-  std::optional<double> null_margin = {};  ///< attributes: method.null_bias from which on it is null
-  std::string type = {};                   ///< attributes: as the schema says it; empty: not known
+  std::optional<double> confidence = {};    ///< of the prediction, where the run says it
+  std::optional<double> null_margin = {};   ///< attributes: method.null_bias from which on it is null
+  std::string type = {};                    ///< attributes: as the schema says it; empty: not known
+  std::optional<EntryCounts> entries = {};  ///< attributes: a count of entries in place of a value
 };
 
 /// Whether an answer is the letter of an option as models write it: "c", "C.", "(C)".

@@ -49,9 +49,6 @@ std::optional<Interval> middle_95(std::vector<double> values);
 /// The sign test, two-sided and exact: how often tosses of a fair coin fall at least as unevenly as a to b.
 double coin_p_value(int64_t a, int64_t b);
 
-/// The largest sum of `scores` [rows × columns] that pairing rows with columns, each at most once, can have.
-double best_assignment(const std::vector<double>& scores, size_t rows, size_t columns);
-
 Metric squad_metric();
 Metric squad1_metric();
 Metric exact_match_metric();

@@ -123,21 +123,32 @@ std::string group_name(const Group& group) {
          printable_line(group.attribute.empty() ? group.category : group.attribute);
 }
 
+/// The values that the table of groups shows: optional ones where a group has them.
+std::vector<size_t> shown_values(const ScoreReport& report) {
+  const Metric& metric = *report.scores.metric;
+  std::vector<size_t> shown;
+  for (size_t v = 0; v < metric.values.size(); ++v)
+    if (!metric.values[v].optional ||
+        std::ranges::any_of(report.groups, [&](const Group& group) { return !std::isnan(group.values[v]); }))
+      shown.push_back(v);
+  return shown;
+}
+
 std::string group_lines(const ScoreReport& report) {
   constexpr size_t kNarrowest = 8;
   const Metric& metric = *report.scores.metric;
   size_t width = 2 + kNarrowest;
   for (const Group& group : report.groups) width = std::max(width, count_characters(group_name(group)));
-  const auto column = [&](const Metric::ValueName& value) { return std::max(value.name.size(), kNarrowest); };
+  const auto column = [&](size_t v) { return std::max(metric.values[v].name.size(), kNarrowest); };
+  const std::vector<size_t> shown = shown_values(report);
   std::string text = "\n" + pad_text("", width);
-  for (const auto& value : metric.values)
-    text += " " + pad_text(std::string(value.name), column(value), true);
+  for (const size_t v : shown) text += " " + pad_text(std::string(metric.values[v].name), column(v), true);
   text += "\n";
   for (const Group& group : report.groups) {
     text += pad_text(group_name(group), width);
-    for (size_t v = 0; v < group.values.size(); ++v)
-      text += " " + figure_text(group.values[v], metric.values[v].is_count, column(metric.values[v]),
-                                metric.best > 1 ? 2 : 4);
+    for (const size_t v : shown)
+      text +=
+          " " + figure_text(group.values[v], metric.values[v].is_count, column(v), metric.best > 1 ? 2 : 4);
     text += "\n";
   }
   return text;

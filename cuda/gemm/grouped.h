@@ -36,8 +36,8 @@ void multiply_grouped_gated(Activation activation, const GroupedRows& rows, cons
 void multiply_grouped_gated(Activation activation, const GroupedFp8Rows& rows, const Fp8Weight& weight,
                             int64_t ffn, int64_t k, const Fp8Rows& out, cudaStream_t stream);
 
-/// Device memory that the products below work in; 0: this GPU is no Hopper, or the program was built without
-/// CUTLASS.
+/// Device memory that CUTLASS's products for Hopper work in; 0: this GPU is no Hopper, or the program was
+/// built without CUTLASS.
 int64_t cutlass_grouped_bytes(int32_t experts);
 int64_t cutlass_grouped_fp8_bytes(int32_t experts);
 /// As multiply_grouped(), by CUTLASS, of rows that lie in order. `room`: cutlass_grouped_bytes(), or
@@ -46,5 +46,11 @@ void multiply_grouped_cutlass(const GroupedRows& rows, const bf16* weight, int64
                               std::byte* room, bf16* out, cudaStream_t stream);
 void multiply_grouped_cutlass(const GroupedFp8Rows& rows, const Fp8Weight& weight, int64_t n, int64_t k,
                               std::byte* room, bf16* out, cudaStream_t stream);
+
+/// As multiply_grouped(), by CUTLASS's kernel for Ampere and Ada, of rows that lie in order. `room`:
+/// ampere_grouped_bytes(), which are 0 where the program was built without CUTLASS.
+int64_t ampere_grouped_bytes(int32_t experts);
+void multiply_grouped_ampere(const GroupedRows& rows, const bf16* weight, int64_t n, int64_t k,
+                             std::byte* room, bf16* out, cudaStream_t stream);
 
 }  // namespace sheaf::cuda

@@ -22,6 +22,7 @@
 
 #include "cuda/base/launch.h"
 #include "cuda/gemm/grouped.h"
+#include "cuda/gemm/shelf.h"
 
 namespace sheaf::cuda {
 namespace {
@@ -64,22 +65,6 @@ struct Parts {
   typename Kernel::InternalStrideD* out_strides;
   const float** in_scales;      ///< of e4m3
   const float** weight_scales;  ///< of e4m3
-};
-
-/// Gives out arrays of `count` values one after the other.
-class Shelf {
- public:
-  Shelf(std::byte* memory, int64_t count) : memory_(memory), count_(count) {}
-  template <class T>
-  void take(T*& array) {
-    array = reinterpret_cast<T*>(memory_ + used_);
-    used_ += (count_ * static_cast<int64_t>(sizeof(T)) + 127) / 128 * 128;
-  }
-  int64_t used() const { return used_; }
-
- private:
-  std::byte* memory_;
-  int64_t count_, used_ = 0;
 };
 
 template <class Kernel, class Value>

@@ -3,21 +3,12 @@
 
 namespace sheaf::cuda {
 
-int64_t cutlass_grouped_bytes(int32_t /*experts*/) {
+int64_t ampere_grouped_bytes(int32_t /*experts*/) {
   return 0;
 }
 
-int64_t cutlass_grouped_fp8_bytes(int32_t /*experts*/) {
-  return 0;
-}
-
-void multiply_grouped_cutlass(const GroupedRows& /*rows*/, const bf16* /*weight*/, int64_t /*n*/,
-                              int64_t /*k*/, std::byte* /*room*/, bf16* /*out*/, cudaStream_t /*stream*/) {
-  fail("this program was built without CUTLASS");
-}
-
-void multiply_grouped_cutlass(const GroupedFp8Rows& /*rows*/, const Fp8Weight& /*weight*/, int64_t /*n*/,
-                              int64_t /*k*/, std::byte* /*room*/, bf16* /*out*/, cudaStream_t /*stream*/) {
+void multiply_grouped_ampere(const GroupedRows& /*rows*/, const bf16* /*weight*/, int64_t /*n*/,
+                             int64_t /*k*/, std::byte* /*room*/, bf16* /*out*/, cudaStream_t /*stream*/) {
   fail("this program was built without CUTLASS");
 }
 

@@ -85,11 +85,30 @@ json unpacked(const ordered_json& value) {
 
 /// Empty text says the same as null: the document holds no value.
 void check_value(const std::string& attribute, json& value) {
-  if (value.is_object() || value.is_array())
-    reject(
-        "\"gold\": attribute \"{}\" has {}; a value is text, a number, true, false, null or a list of these",
-        attribute, value.is_object() ? "an object" : "a list in a list");
+  if (value.is_array()) reject("\"gold\": attribute \"{}\" has a list in a list", attribute);
+  if (value.is_object())
+    reject("\"gold\": attribute \"{}\" has an object among other values; a list has objects only or none",
+           attribute);
   if (value.is_string() && trimmed(value.get_ref<const std::string&>()).empty()) value = nullptr;
+}
+
+/// A value as gold_values() gives it.
+void check_gold_value(const std::string& attribute, json& value) {
+  if (value.is_object()) {
+    for (auto& [key, part] : value.items()) check_gold_value(fmt::format("{}.{}", attribute, key), part);
+    return;
+  }
+  if (value.is_array() && !value.empty() && std::ranges::all_of(value, &json::is_object)) {
+    for (json& entry : value) check_gold_value(attribute, entry);
+    return;
+  }
+  const bool text = value.is_string();
+  if (!value.is_array()) value = json::array({value});
+  for (json& each : value) check_value(attribute, each);
+  if (value.size() == 1 && value.front().is_null())
+    value.clear();
+  else if (text)
+    value = json(value.front());
 }
 
 /// The references of a question: "answers", a list, or "answer", one text or null.
@@ -170,15 +189,7 @@ constexpr const char* kForms =
 json gold_values(const ordered_json& row) {
   json targets = unpacked(field(row, "gold"));
   if (!targets.is_object()) reject("\"gold\" is not an object");
-  for (auto& [attribute, values] : targets.items()) {
-    const bool text = values.is_string();
-    if (!values.is_array()) values = json::array({values});
-    for (json& value : values) check_value(attribute, value);
-    if (values.size() == 1 && values.front().is_null())
-      values.clear();
-    else if (text)
-      values = json(values.front());
-  }
+  for (auto& [attribute, value] : targets.items()) check_gold_value(attribute, value);
   return targets;
 }
 

@@ -35,7 +35,8 @@ std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::s
                                          std::string_view forms);
 
 /// What the row of an extract corpus says is right, {attribute: [values]}, each a text, a number, a boolean
-/// or null. A text that did not stand in a list stays alone: it may hold the parts of a list. Throws BadText.
+/// or null. A text that did not stand in a list stays alone: it may hold the parts of a list. Objects and
+/// lists of objects stay what they are, with such values in them. Throws BadText.
 nlohmann::json gold_values(const ordered_json& row);
 
 /// What a person marked wrong in it without saying what is right, {attribute: [values]}; throws BadText.

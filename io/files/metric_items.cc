@@ -13,6 +13,7 @@
 #include "core/text/utf8.h"
 #include "io/base/json_file.h"
 #include "io/base/mapped_file.h"
+#include "io/files/nested_items.h"
 
 namespace sheaf {
 namespace {
@@ -209,51 +210,126 @@ std::vector<std::string> reference_values(const JoinOptions& options, const std:
   return texts;
 }
 
-void add_attributes(const json& extra, const Numbered& document, const json* row, const Answers& answers,
-                    const JoinOptions& options, MetricItems& joined) {
-  const std::string id = document.shown(), key = document.key();
+/// What the gold answers say that attributes hold, by category and attribute.
+class GoldShapes {
+ public:
+  void add(const std::string& category, const json& gold) {
+    for (const auto& [attribute, value] : gold.items()) shapes_[{category, attribute}].add(value);
+  }
+
+  ValueShape find(const std::string& category, const std::string& attribute) const {
+    const auto found = shapes_.find({category, attribute});
+    return found == shapes_.end() ? ValueShape() : found->second;
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, ValueShape> shapes_;
+};
+
+std::string document_category(const json& extra, const std::string& key, const Answers& answers) {
   std::string category = text_of(extra, "category");
   if (const auto own = answers.predictions().categories.find(key);
       category.empty() && own != answers.predictions().categories.end())
     category = own->second;
-  json gold = extra.at("gold");
-  const json wrong = extra.value("wrong", json::object());
-  if (options.unmentioned_absent && row != nullptr)
-    for (const auto& [attribute, value] : row->items())
-      if (!gold.contains(attribute) && !wrong.contains(attribute)) gold[attribute] = json::array();
-  const auto make_item = [&](const std::string& attribute) {
-    MetricItem item;
-    item.id = fmt::format("{}/{}", id, attribute);
-    item.unit = id;
-    item.category = category;
-    item.attribute = attribute;
-    if (row != nullptr && row->contains(attribute)) item.prediction = answers.texts((*row)[attribute]);
-    item.confidence = number_of(answers.predictions().confidence, key, attribute);
-    item.null_margin = number_of(answers.predictions().null_margins, key, attribute);
-    return item;
-  };
-  for (const auto& [attribute, values] : gold.items()) {
-    MetricItem item = make_item(attribute);
-    for (std::string& value : reference_values(options, category, attribute, values, joined))
-      item.references.push_back({std::move(value)});
-    joined.items.push_back(std::move(item));
+  return category;
+}
+
+/// The items of one document.
+class DocumentItems {
+ public:
+  DocumentItems(const json& extra, const Numbered& document, const json* row, const Answers& answers,
+                const JoinOptions& options, MetricItems& joined)
+      : id_(document.shown()),
+        key_(document.key()),
+        category_(document_category(extra, key_, answers)),
+        row_(row),
+        answers_(answers),
+        options_(options),
+        joined_(joined),
+        reader_{.answered = row != nullptr,
+                .make_item = [this](const FieldPlace& place) { return make_item(place); },
+                .references =
+                    [this](const FieldPlace& place, const json& value) {
+                      return reference_values(options_, category_, place.name, value, joined_);
+                    },
+                .texts = [this](const json& value) { return answers_.texts(value); }} {}
+
+  void add(const json& extra, const GoldShapes& shapes) {
+    json gold = extra.at("gold");
+    const json wrong = extra.value("wrong", json::object());
+    if (options_.unmentioned_absent && row_ != nullptr)
+      for (const auto& [attribute, value] : row_->items())
+        if (!gold.contains(attribute) && !wrong.contains(attribute)) gold[attribute] = json::array();
+    for (const auto& [attribute, values] : gold.items()) {
+      const json& given = value_of(attribute);
+      ValueShape shape = shapes.find(category_, attribute);
+      if (!shape.nested() && values.empty()) shape.add(given);
+      if (options_.unmentioned_absent && shape.nested()) shape.add_missing(given);
+      shape.nested() ? add_nested(attribute, shape, values, given) : add_value(attribute, values);
+    }
+    for (const auto& [attribute, values] : wrong.items())
+      if (!gold.contains(attribute)) add_wrong(attribute, values);
   }
-  for (const auto& [attribute, values] : wrong.items()) {
-    if (gold.contains(attribute)) continue;
+
+ private:
+  const json& value_of(const std::string& attribute) const {
+    static const json none;
+    return row_ != nullptr && row_->contains(attribute) ? (*row_)[attribute] : none;
+  }
+
+  MetricItem make_item(const FieldPlace& place) const {
+    MetricItem item;
+    item.id = fmt::format("{}/{}", id_, place.gold);
+    item.unit = id_;
+    item.category = category_;
+    item.attribute = place.name;
+    if (place.given.empty()) return item;
+    item.confidence = number_of(answers_.predictions().confidence, key_, place.given);
+    item.null_margin = number_of(answers_.predictions().null_margins, key_, place.given);
+    return item;
+  }
+
+  MetricItem make_item(const std::string& attribute) const {
+    MetricItem item = make_item(FieldPlace{attribute, attribute, attribute});
+    if (row_ != nullptr && row_->contains(attribute)) item.prediction = answers_.texts((*row_)[attribute]);
+    return item;
+  }
+
+  void add_value(const std::string& attribute, const json& values) {
+    MetricItem item = make_item(attribute);
+    for (std::string& value : reference_values(options_, category_, attribute, values, joined_))
+      item.references.push_back({std::move(value)});
+    joined_.items.push_back(std::move(item));
+  }
+
+  void add_nested(const std::string& attribute, const ValueShape& shape, const json& values,
+                  const json& given) {
+    if (add_nested_items(attribute, shape, values, given, reader_, joined_.items))
+      joined_.long_lists.push_back(fmt::format("{}/{}", id_, attribute));
+  }
+
+  void add_wrong(const std::string& attribute, const json& values) {
     MetricItem item = make_item(attribute);
     const bool again = item.prediction && std::any_of(values.begin(), values.end(), [&](const json& value) {
-                         return answers.texts(value) == *item.prediction;
+                         return answers_.texts(value) == *item.prediction;
                        });
-    if (!again || !options.marked_wrong) {
-      joined.unjudged.push_back(std::move(item.id));
-      continue;
+    if (!again || !options_.marked_wrong) {
+      joined_.unjudged.push_back(std::move(item.id));
+      return;
     }
     // A wrong value counts as invented, which leaves recall alone: whether the document holds another one is
     // not known. Where null is wrong it does, and that was missed.
     if (item.prediction->empty()) item.references.push_back({"(a value that the gold does not tell)"});
-    joined.items.push_back(std::move(item));
+    joined_.items.push_back(std::move(item));
   }
-}
+
+  const std::string id_, key_, category_;
+  const json* const row_;
+  const Answers& answers_;
+  const JoinOptions& options_;
+  MetricItems& joined_;
+  const FieldReader reader_;
+};
 
 bool is_document(const GoldAnswer& gold) {
   return gold.extra.is_object() && gold.extra.contains("gold");
@@ -312,23 +388,27 @@ std::vector<PairedAnswer> paired_answers(const std::vector<const GoldAnswer*>& g
   return pairs;
 }
 
-/// Attributes by name, of the gold answers and of the rows that they judge.
+/// Attributes by name, of the gold answers and of the rows that they judge. A field of objects is
+/// "variants.price", and only compared where both sides have such objects.
 class AttributeNames {
  public:
   void add(const json& extra, const json& row) {
     for (const char* key : {"gold", "wrong"})
       if (const auto named = extra.find(key); named != extra.end())
-        for (const auto& [name, values] : named->items()) gold_.insert(name);
-    for (const auto& [name, value] : row.items()) rows_.insert(name);
+        add_names("", *named, gold_, gold_objects_);
+    add_names("", row, rows_, row_objects_);
   }
 
   /// `all`: attributes of all rows.
   void compare(const std::set<std::string>& all, MetricItems& joined) const {
-    std::ranges::set_difference(rows_, gold_, std::back_inserter(joined.unnamed_attributes));
-    std::vector<std::string> unknown;
-    std::ranges::set_difference(gold_, all, std::back_inserter(unknown));
-    const std::vector<std::string> others(all.begin(), all.end());
-    for (const std::string& name : unknown) {
+    std::set<std::string> known = all;
+    for (const auto& [name, parent] : rows_) {
+      known.insert(name);
+      if (!gold_.contains(name) && gold_objects_.contains(parent)) joined.unnamed_attributes.push_back(name);
+    }
+    const std::vector<std::string> others(known.begin(), known.end());
+    for (const auto& [name, parent] : gold_) {
+      if (known.contains(name) || !row_objects_.contains(parent)) continue;
       // An attribute that the gold does not name is the likelier meaning.
       std::string meant = nearest_spelling(name, joined.unnamed_attributes);
       if (meant.empty()) meant = nearest_spelling(name, others);
@@ -338,7 +418,24 @@ class AttributeNames {
   }
 
  private:
-  std::set<std::string> gold_, rows_;
+  using Names = std::map<std::string, std::string>;  ///< each with the name of what it is in
+
+  static void add_names(const std::string& parent, const json& value, Names& names,
+                        std::set<std::string>& objects) {
+    if (value.is_array())
+      for (const json& entry : value)
+        if (entry.is_object()) add_names(parent, entry, names, objects);
+    if (!value.is_object()) return;
+    objects.insert(parent);
+    for (const auto& [key, part] : value.items()) {
+      const std::string name = parent.empty() ? key : parent + "." + key;
+      names.emplace(name, parent);
+      add_names(name, part, names, objects);
+    }
+  }
+
+  Names gold_, rows_;
+  std::set<std::string> gold_objects_, row_objects_;
 };
 
 /// The first few of what is shown already.
@@ -383,6 +480,10 @@ std::vector<std::string> join_notices(const MetricItems& joined, const std::stri
                      options.unmentioned_absent ? " of the rows that the gold never names, counted as absent"
                                                 : " of the rows that the gold never names, not scored"),
                   joined.unnamed_attributes));
+  if (!joined.long_lists.empty())
+    add(name_some(of(joined.long_lists, "long list",
+                     " of objects, whose entries were paired where equal and otherwise lot by lot"),
+                  joined.long_lists));
   if (std::string notice = joined.unreadable.notice(path, "compared as text"); !notice.empty())
     notices.push_back(std::move(notice));
   return notices;
@@ -408,7 +509,12 @@ MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
   MetricItems joined;
   AttributeNames names;
   std::unordered_map<std::string, std::vector<const GoldAnswer*>> known;
-  for (const GoldAnswer& one : gold) known[id_text(one.id)].push_back(&one);
+  GoldShapes shapes;
+  for (const GoldAnswer& one : gold) {
+    const std::string id = id_text(one.id);
+    known[id].push_back(&one);
+    if (is_document(one)) shapes.add(document_category(one.extra, id, answers), one.extra["gold"]);
+  }
   for (const GoldAnswer& one : gold) {
     const std::string id = id_text(one.id);
     const std::vector<const GoldAnswer*>& all = known[id];
@@ -420,7 +526,11 @@ MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
       if (row == nullptr && options.skip_missing) continue;
       if (predictions.documents && is_document(*answer)) {
         if (row != nullptr) names.add(answer->extra, *row);
-        add_attributes(answer->extra, numbered, row, answers, options, joined);
+        try {
+          DocumentItems(answer->extra, numbered, row, answers, options, joined).add(answer->extra, shapes);
+        } catch (const BadText& bad) {
+          refuse("{}: {}", answer->place, bad.reason);
+        }
       } else if (is_wrong_only(*answer)) {
         add_wrong_answer(*answer, numbered.shown(), row, answers, options, joined);
       } else {

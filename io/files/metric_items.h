@@ -24,8 +24,9 @@ struct MetricItems {
   std::vector<std::string> unknown_attributes = {};
   std::vector<std::string> unnamed_attributes = {};  ///< attributes of rows that the gold never names
 
-  int64_t repeated_rows = 0;       ///< rows left out for their id
-  UnreadableGold unreadable = {};  ///< gold values compared as text
+  std::vector<std::string> long_lists = {};  ///< lists of objects that were not paired as a whole
+  int64_t repeated_rows = 0;                 ///< rows left out for their id
+  UnreadableGold unreadable = {};            ///< gold values compared as text
 };
 
 struct JoinOptions {

@@ -1,6 +1,7 @@
 #include "io/files/predictions.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -292,11 +293,29 @@ int64_t rows_of(const Predictions& predictions, const std::string& id) {
   return repeated == predictions.repeated.end() ? 1 : repeated->second;
 }
 
+namespace {
+
+/// Numbers as answer_texts() writes them: 7 for 7.0, as Parquet has it.
+json short_numbers(const json& value) {
+  if (value.is_number_float()) {
+    const double number = value.get<double>();
+    const bool whole = std::abs(number) < 9e15 && number == std::floor(number);
+    return whole ? json(static_cast<int64_t>(number)) : value;
+  }
+  if (!value.is_structured()) return value;
+  json same = value;
+  for (json& part : same) part = short_numbers(part);
+  return same;
+}
+
+}  // namespace
+
 std::vector<std::string> answer_texts(const json& answer) {
   if (answer.is_null()) return {};
   if (answer.is_string()) return {valid_utf8(answer.get_ref<const std::string&>())};
   if (answer.is_number_float())
     return {fmt::format("{}", answer.get<double>())};  // 7 for 7.0, as Parquet has it
+  if (answer.is_object()) return {short_numbers(answer).dump(-1, ' ', false, json::error_handler_t::replace)};
   if (!answer.is_array()) return {answer.dump()};
   std::vector<std::string> texts;
   for (const json& part : answer)

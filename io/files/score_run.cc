@@ -109,6 +109,7 @@ class ScoreInput {
           types[{name, attribute.name}].insert(type_word(attribute.type));
     std::set<std::string> strange;
     for (MetricItem& item : items) {
+      if (item.entries) continue;
       const auto found = types.find({item.category, item.attribute});
       if (found != types.end() && found->second.size() == 1)
         item.type = *found->second.begin();

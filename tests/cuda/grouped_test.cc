@@ -40,7 +40,7 @@ struct Size {
 };
 
 /// Whose kernel multiplies.
-enum class By { ours, cutlass, hopper };
+enum class By { ours, cutlass, ampere, hopper };
 
 constexpr int64_t kGuard = 3;  // rows after the last one, which nothing may write
 
@@ -58,6 +58,10 @@ std::vector<bf16> multiply(Epilogue epilogue, const std::vector<bf16>& in, const
   if (by == By::cutlass) {
     const auto room = poisoned<std::byte>(cutlass_grouped_bytes(rows.experts));
     multiply_grouped_cutlass(rows, d_weight.data(), size.n, size.k, room.data(), out.data(), nullptr);
+    check(cudaDeviceSynchronize(), "product by CUTLASS");  // before the room is freed
+  } else if (by == By::ampere) {
+    const auto room = poisoned<std::byte>(ampere_grouped_bytes(rows.experts));
+    multiply_grouped_ampere(rows, d_weight.data(), size.n, size.k, room.data(), out.data(), nullptr);
     check(cudaDeviceSynchronize(), "product by CUTLASS");  // before the room is freed
   } else if (by == By::hopper && is_gated(epilogue)) {
     multiply_grouped_gated_hopper(activation_of(epilogue), rows, offsets.back(), d_weight.data(), width,
@@ -160,6 +164,18 @@ TEST(Grouped, CutlassEqualsPlainSums) {
     for (const Size& size : kSizes) compare(Epilogue::store, counts, size, false, By::cutlass, random);
 }
 
+#define NEED_AMPERE_CUTLASS()                                            \
+  NEED_GPU();                                                            \
+  SKIP_UNLESS(ampere_grouped_bytes(1) > 0, ::sheaf::test::Lacking::tool, \
+              "this program was built without CUTLASS")
+
+TEST(Grouped, CutlassForAmpereEqualsPlainSums) {
+  NEED_AMPERE_CUTLASS();
+  std::mt19937 random(13);
+  for (const std::vector<int32_t>& counts : kSpreads)
+    for (const Size& size : kSizes) compare(Epilogue::store, counts, size, false, By::ampere, random);
+}
+
 TEST(Grouped, HopperEqualsPlainSums) {
   NEED_HOPPER();
   std::mt19937 random(10);
@@ -208,6 +224,12 @@ TEST(Grouped, CutlassRowsDoNotDependOnTheirNeighbours) {
   for (const int32_t step : {2, 7, 61}) compare_alone(Epilogue::store, By::cutlass, step, random);
 }
 
+TEST(Grouped, CutlassRowsForAmpereDoNotDependOnTheirNeighbours) {
+  NEED_AMPERE_CUTLASS();
+  std::mt19937 random(14);
+  for (const int32_t step : {2, 7, 61}) compare_alone(Epilogue::store, By::ampere, step, random);
+}
+
 TEST(Grouped, HopperRowsDoNotDependOnTheirNeighbours) {
   NEED_HOPPER();
   std::mt19937 random(11);
@@ -225,10 +247,12 @@ TEST(Grouped, PartsOfTheExpertsGiveTheSameBits) {
   const auto weight = to_device(make_values(experts * size.n * size.k, 0.1f, random)),
              in = to_device(make_values(offsets.back() * size.k, 1, random));
   const auto d_offsets = to_device(offsets);
-  for (const By by : {By::ours, By::cutlass, By::hopper}) {
+  for (const By by : {By::ours, By::cutlass, By::ampere, By::hopper}) {
     if (by == By::cutlass && cutlass_grouped_bytes(1) == 0) continue;
+    if (by == By::ampere && ampere_grouped_bytes(1) == 0) continue;
     if (by == By::hopper && !grouped_hopper_products(size.n, size.k)) continue;
-    const auto room = poisoned<std::byte>(std::max<int64_t>(cutlass_grouped_bytes(experts), 1));
+    const auto room = poisoned<std::byte>(
+        std::max<int64_t>({cutlass_grouped_bytes(experts), ampere_grouped_bytes(experts), 1}));
     std::vector<std::vector<bf16>> results;
     for (const int32_t at_once : {experts, 3, 1}) {
       const auto out = poisoned<bf16>(offsets.back() * size.n);
@@ -238,6 +262,8 @@ TEST(Grouped, PartsOfTheExpertsGiveTheSameBits) {
         const bf16* const own = weight.data() + first * size.n * size.k;
         if (by == By::cutlass)
           multiply_grouped_cutlass(rows, own, size.n, size.k, room.data(), out.data(), nullptr);
+        else if (by == By::ampere)
+          multiply_grouped_ampere(rows, own, size.n, size.k, room.data(), out.data(), nullptr);
         else if (by == By::hopper)
           multiply_grouped_hopper(rows, offsets.back(), own, size.n, size.k, out.data(), nullptr);
         else
@@ -271,8 +297,9 @@ TEST(Grouped, ManyExpertsOrOne) {
     left -= more;
   }
   for (const std::vector<int32_t>& counts : spreads) {
-    for (const By by : {By::ours, By::cutlass, By::hopper}) {
+    for (const By by : {By::ours, By::cutlass, By::ampere, By::hopper}) {
       if (by == By::cutlass && cutlass_grouped_bytes(1) == 0) continue;
+      if (by == By::ampere && ampere_grouped_bytes(1) == 0) continue;
       if (by == By::hopper && !grouped_hopper_products(size.n, size.k)) continue;
       const std::vector<bf16> got = multiply(Epilogue::store, in, weight, {}, counts, size, by);
       EXPECT_LT(error_of(Epilogue::store, got, in, weight, {}, counts, size, 13), 4e-3)

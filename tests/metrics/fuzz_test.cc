@@ -91,6 +91,45 @@ TEST(PredictionsFuzz, AttributesAreReadOrRefused) {
                   });
 }
 
+TEST(PredictionsFuzz, NestedValuesAreReadOrRefused) {
+  const json entries =
+      json::parse(R"([{"size": ["S"], "prices": [{"value": [1]}, {"value": [2]}]}, {"size": []}])");
+  const std::vector<GoldAnswer> gold = {
+      {1,
+       {},
+       true,
+       json{{"category", "Tea"}, {"gold", {{"sizes", entries}, {"maker", {{"name", "Otter"}}}}}}}};
+  expect_no_crash(
+      "rows.jsonl",
+      "{\"id\":1,\"category\":\"Tea\",\"values\":{\"sizes\":[{\"size\":\"S\",\"prices\":[{\"value\":1.0}]},"
+      "{\"size\":null}],\"maker\":{\"name\":\"Otter\",\"since\":7}},\"confidence\":{\"sizes[0].size\":0.5}}"
+      "\n",
+      [&](const std::string& path) {
+        const Metric& metric = find_metric("attributes");
+        JoinOptions options;
+        for (const bool all : {false, true}) {
+          options.unmentioned_absent = all;
+          score_items(metric, join_gold(metric, gold, read_predictions(path), options).items);
+        }
+      });
+}
+
+TEST(GoldFuzz, NestedGoldIsReadOrRefused) {
+  const TempFolder folder;
+  const std::string rows = folder.write(
+      "rows.jsonl",
+      "{\"id\":1,\"values\":{\"sizes\":[{\"size\":\"S\",\"price\":1}],\"maker\":{\"name\":\"Otter\"}}}\n");
+  const Predictions predictions = read_predictions(rows);
+  expect_no_crash(
+      "gold.jsonl",
+      "{\"id\":1,\"gold\":{\"sizes\":[{\"size\":\"S\",\"price\":[1,2]},{\"size\":null}],\"maker\":{\"name\":"
+      "\"Otter\"}}}\n",
+      [&](const std::string& path) {
+        const Metric& metric = find_metric("attributes");
+        score_items(metric, join_gold(metric, read_gold("sheaf", path), predictions).items);
+      });
+}
+
 TEST(PredictionsFuzz, JudgementsAreReadOrRefused) {
   expect_no_crash(
       "judged.jsonl",

@@ -183,9 +183,10 @@ TEST_F(ScoreCommand, UnreadableFilesAreRefusedByName) {
       "or {\"id\", \"answers\": [...]} for questions; if the right values are columns of the job's "
       "corpus, give --job JOB in place of --gold");
   expect_refusal(
-      own + write("map.jsonl", R"({"id": 1, "category": "Tea", "gold": {"Brand": {"name": "Oak"}}})"),
-      "map.jsonl:1: no gold answers can be read: \"gold\": attribute \"Brand\" has an object; a value is "
-      "text, a number, true, false, null or a list of these");
+      own +
+          write("map.jsonl", R"({"id": 1, "category": "Tea", "gold": {"Brand": ["Elm", {"name": "Oak"}]}})"),
+      "map.jsonl:1: no gold answers can be read: \"gold\": attribute \"Brand\" has an object among other "
+      "values; a list has objects only or none");
   expect_refusal(other + write("blank.jsonl", "\n"),
                  "blank.jsonl: the file has no gold answers; name a dataset");
   expect_refusal(

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/metrics/assignment.h"
 #include "core/metrics/metrics.h"
 
 namespace sheaf {

@@ -1,0 +1,24 @@
+#include "core/base/error.h"
+#include "cuda/gemm/grouped.h"
+
+namespace sheaf::cuda {
+
+int64_t cutlass_grouped_bytes(int32_t /*experts*/) {
+  return 0;
+}
+
+int64_t cutlass_grouped_fp8_bytes(int32_t /*experts*/) {
+  return 0;
+}
+
+void multiply_grouped_cutlass(const GroupedRows& /*rows*/, const bf16* /*weight*/, int64_t /*n*/,
+                              int64_t /*k*/, std::byte* /*room*/, bf16* /*out*/, cudaStream_t /*stream*/) {
+  fail("this program was built without CUTLASS");
+}
+
+void multiply_grouped_cutlass(const GroupedFp8Rows& /*rows*/, const Fp8Weight& /*weight*/, int64_t /*n*/,
+                              int64_t /*k*/, std::byte* /*room*/, bf16* /*out*/, cudaStream_t /*stream*/) {
+  fail("this program was built without CUTLASS");
+}
+
+}  // namespace sheaf::cuda
