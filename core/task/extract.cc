@@ -486,19 +486,6 @@ class ExtractTask : public WordedTask {
     };
   }
 
-  /// The attribute, with a decimal point where the model wrote a number in JSON that the document has with a
-  /// decimal comma: it was converted, so 1.125 is not 1125.
-  static Attribute converted(const Record& record, const Attribute& attribute, std::string_view text) {
-    Attribute out = attribute;
-    const size_t begin = text.find_first_of("0123456789");
-    if (attribute.locale.decimal != Locale::Decimal::comma || begin == std::string_view::npos) return out;
-    std::string digits(text.substr(begin, text.find_first_not_of("0123456789.", begin) - begin));
-    if (find_text(record, digits)) return out;
-    std::ranges::replace(digits, '.', ',');
-    if (find_text(record, digits)) out.locale.decimal = Locale::Decimal::point;
-    return out;
-  }
-
   /// Binds a value to the document as its type and the job want it, and those inside of it.
   void check_written(const Record& record, const Attribute& attribute, RowAnswer& answer) const {
     const auto check_fields = [&](RowObject& object) {
@@ -568,7 +555,7 @@ class ExtractTask : public WordedTask {
   RowAnswer read_own(const Record& record, const Attribute& attribute, const Answer& answer) const {
     const std::string text = tokenizer_.decode(answer.tokens);
     const bool cut = answer.ending == Ending::length;
-    RowAnswer out = read_value(converted(record, attribute, text), text, cut);
+    RowAnswer out = read_value(as_converted(record, attribute, text), text, cut);
     if (attribute.type == ValueType::span) bind_span(record, cut, out);
     check_digits(record, attribute, job_.method.numbers == Numbers::copied, out);
     if (job_.method.cut_values == CutValues::null || !has_sense_when_cut(attribute.type)) drop_cut_value(out);

@@ -372,4 +372,15 @@ void add_spans(const Record& record, Row& row) {
     add(std::get<RowAnswer>(row.content));
 }
 
+Attribute as_converted(const Record& record, const Attribute& attribute, std::string_view text) {
+  Attribute out = attribute;
+  const size_t begin = text.find_first_of("0123456789");
+  if (attribute.locale.decimal != Locale::Decimal::comma || begin == std::string_view::npos) return out;
+  std::string digits(text.substr(begin, text.find_first_not_of("0123456789.", begin) - begin));
+  if (find_text(record, digits)) return out;
+  std::ranges::replace(digits, '.', ',');
+  if (find_text(record, digits)) out.locale.decimal = Locale::Decimal::point;
+  return out;
+}
+
 }  // namespace sheaf
