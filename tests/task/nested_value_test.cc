@@ -98,6 +98,7 @@ TEST(Anchors, AreReadAsFarAsTheyAreWhole) {
       {" null,", {}, ""},
       {" \"S\",", {"S"}, ""},
       {R"( [{"size": "S", "price": 3}, {"size": "M"}],)", {"S", "M"}, ""},
+      {R"( [{"size": "S", "price": 3})", {"S"}, "the list breaks off"},
       {R"( [38, 39])", {"38", "39"}, ""},
   };
   for (const AnchorCase& c : cases) {
