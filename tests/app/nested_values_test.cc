@@ -99,8 +99,9 @@ TEST_F(NestedValues, RowsHaveTheShapeOfTheSchema) {
       offers += entry["offers"].size();
     }
     // What is said of values goes by their paths.
-    for (const char* about : {"notes", "confidence", "spans", "raw"})
-      for (const auto& [path, said] : row.value(about, json::object()).items()) {
+    for (const char* about : {"notes", "confidence", "spans", "raw"}) {
+      const json all = row.value(about, json::object());
+      for (const auto& [path, said] : all.items()) {
         const auto steps = read_path(path);
         ASSERT_TRUE(steps) << path;
         json at = values;
@@ -110,6 +111,7 @@ TEST_F(NestedValues, RowsHaveTheShapeOfTheSchema) {
         }
         notes += steps->size() > 2;
       }
+    }
     for (size_t i = 0; i < values["variants"].size(); ++i)
       EXPECT_TRUE(row["confidence"].contains("variants[" + std::to_string(i) + "].organic")) << row;
   }
