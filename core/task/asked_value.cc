@@ -123,7 +123,7 @@ Anchors read_anchors(const Attribute& list, std::string_view text) {
   std::vector<std::string> texts;
   if (auto objects = anchors_of_objects(list, without_comma(line))) {
     texts = *std::move(objects);
-  } else if (auto first = anchors_of_objects(list, std::string(text) + "]")) {
+  } else if (auto first = anchors_of_objects(list, std::string(without_comma(line)) + "]")) {
     texts = *std::move(first);
     anchors.note = "the list breaks off";
   } else {
