@@ -88,7 +88,7 @@ std::optional<json> typed_gold(const Attribute& attribute, const json& gold) {
   if (gold.is_number()) as_gold.locale.decimal = Locale::Decimal::point;  // JSON's own
   const RowAnswer read = read_text_value(as_gold, text);
   if (std::holds_alternative<std::nullptr_t>(read.value)) return std::nullopt;
-  return std::visit([](const auto& value) { return json(value); }, read.value);
+  return json(value_json(read.value));
 }
 
 std::optional<std::string> write_value(const Attribute& attribute, const json& gold) {

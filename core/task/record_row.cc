@@ -159,9 +159,41 @@ const char* finish_name(Finish finish) {
   return finish == Finish::length ? "length" : finish == Finish::error ? "error" : "stop";
 }
 
+bool RowObject::operator==(const RowObject& other) const {
+  return values == other.values;
+}
+
 bool is_found(const RowValue& value) {
   if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return !list->empty();
+  if (const auto* list = std::get_if<std::vector<RowObject>>(&value)) return !list->empty();
+  if (const auto* object = std::get_if<RowObject>(&value))
+    return std::ranges::any_of(object->values, [](const auto& each) { return is_found(each.answer.value); });
   return !std::holds_alternative<std::nullptr_t>(value);
+}
+
+bool is_nested(const RowValue& value) {
+  return std::holds_alternative<RowObject>(value) || std::holds_alternative<std::vector<RowObject>>(value);
+}
+
+nlohmann::ordered_json value_json(const RowValue& value) {
+  const auto of_object = [](const RowObject& object) {
+    auto out = nlohmann::ordered_json::object();
+    for (const AttributeValue& each : object.values) out[each.name] = value_json(each.answer.value);
+    return out;
+  };
+  if (const auto* object = std::get_if<RowObject>(&value)) return of_object(*object);
+  if (const auto* list = std::get_if<std::vector<RowObject>>(&value)) {
+    auto out = nlohmann::ordered_json::array();
+    for (const RowObject& entry : *list) out.push_back(of_object(entry));
+    return out;
+  }
+  const auto plain = [](const auto& held) -> nlohmann::ordered_json {
+    if constexpr (std::is_constructible_v<nlohmann::ordered_json, decltype(held)>)
+      return nlohmann::ordered_json(held);
+    else
+      return nullptr;
+  };
+  return std::visit(plain, value);
 }
 
 RowValue row_number(const nlohmann::json& number) {

@@ -309,6 +309,9 @@ RowAnswer typed_value(const Attribute& attribute, const Literal& literal) {
         return literal.kind == Kind::list && literal.parts.empty() ? RowAnswer{} : null_for(text);
       return {std::move(*texts)};
     }
+    case ValueType::object:
+    case ValueType::entries:
+      break;
   }
   return {nullptr, "unknown type"};
 }

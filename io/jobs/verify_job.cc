@@ -35,7 +35,7 @@ struct DecodedJob {
 };
 
 std::string value_text(const RowValue& value) {
-  return std::visit([](const auto& held) { return nlohmann::json(held).dump(); }, value);
+  return value_json(value).dump();
 }
 
 /// `place`: of the answer among those of the record, to whose questions there may be several samples, and
