@@ -128,6 +128,12 @@ std::shared_ptr<const AnswerObject> object_of(const json& cells, std::string_vie
     auto object = std::make_shared<AnswerObject>(
         AnswerObject{schema.dump(-1, ' ', false, ordered_json::error_handler_t::replace),
                      read_json_schema(schema, std::string(kPath) + ".schema")});
+    for (const Attribute& each : object->attributes)
+      if (each.nested())
+        reject(
+            "{}.schema.properties.{}: objects in objects cannot be answered yet; make its keys keys of the "
+            "outer one",
+            kPath, shorten_text(each.name, 60));
     // Its numbers are JSON's, not copies.
     for (Attribute& each : object->attributes) each.locale.decimal = Locale::Decimal::point;
     for (const Attribute& each : object->attributes)
