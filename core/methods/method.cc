@@ -149,11 +149,7 @@ std::unique_ptr<Task> make_sample_task(const Tokenizer& tokenizer, const ChatTem
   if (job.task.kind == TaskKind::chat) return make_chat_task(context);
   check_tokenizer(context);
   if (job.task.kind == TaskKind::extract)
-    if (const Attribute* nested = find_nested(schema))
-      refuse(
-          "task.schema: attribute \"{}\" has attributes of its own, which cannot be decoded yet; make them "
-          "attributes of the category",
-          nested->name);
+    if (const std::string trouble = nested_trouble(job, schema); !trouble.empty()) refuse("{}", trouble);
   if (context.wording.answers == AnswerForm::list) return make_list_task(context, schema);
   return job.task.kind == TaskKind::ask ? make_ask_task(context) : make_extract_task(context, schema);
 }

@@ -117,6 +117,8 @@ std::string attribute_line(const Attribute& attribute) {
   if (attribute.type == ValueType::boolean) line += " (true or false)";
   if (attribute.type == ValueType::date) line += " (a date, as 2026-03-31)";
   if (attribute.type == ValueType::list) line += " (a list)";
+  if (attribute.type == ValueType::object) line += " (an object)";
+  if (attribute.type == ValueType::entries) line += " (a list of objects)";
   if (attribute.type == ValueType::enumeration) {
     line += " (one of";
     for (size_t i = 0; i < attribute.options.size(); ++i) line += (i ? ", " : " ") + attribute.options[i];
