@@ -24,8 +24,8 @@ int64_t most_entries(const std::vector<Attribute>& attributes);
 std::vector<Attribute> listed_attributes(std::span<const AskedValue> values);
 
 struct AskedGold {
-  std::optional<nlohmann::json> value = {};   ///< of a list of objects: its anchors; nothing: not known
-  std::vector<nlohmann::json> entries = {};   ///< of a list of objects: those that have an anchor
+  std::optional<nlohmann::json> value = {};  ///< of a list of objects: its anchors; nothing: not known
+  std::vector<nlohmann::json> entries = {};  ///< of a list of objects: those that have an anchor
 };
 
 /// The gold of each value.

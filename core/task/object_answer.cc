@@ -151,11 +151,9 @@ std::string ObjectAnswer::instruction(const AnswerObject& object) {
 
 std::shared_ptr<const BinParts> ObjectAnswer::parts(const Record& record) {
   const int32_t own = record.max_tokens > 0 ? record.max_tokens : INT32_MAX;
-  const Limits limits{
-      std::min(context_.job.method.max_value_tokens, own),
-      (record.decoding ? record.decoding->temperature : context_.job.method.temperature) > 0};
-  const std::string key =
-      fmt::format("{} {} {}", limits.max_tokens, limits.sampled, record.object->schema);
+  const Limits limits{std::min(context_.job.method.max_value_tokens, own),
+                      (record.decoding ? record.decoding->temperature : context_.job.method.temperature) > 0};
+  const std::string key = fmt::format("{} {} {}", limits.max_tokens, limits.sampled, record.object->schema);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
   if (const int64_t most = most_entries(record.object->attributes); most > kMostAsked)
     refuse("the schema's lists inside of each other could have {} entries, more than {}; lower maxItems",
@@ -252,10 +250,10 @@ std::shared_ptr<const EntryParts> ObjectAnswer::make_entries(std::shared_ptr<con
 
 /// What stands before the fields of an entry: its anchor under its key.
 Tokens ObjectAnswer::entry_tokens(const AskedValue& list, const std::string& anchor) const {
-  return encode_part(context_.tokenizer,
-                     key_text(list.attribute.name) + " " +
-                         nlohmann::json(anchor).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
-                         "," + line_break_.first);
+  return encode_part(context_.tokenizer, key_text(list.attribute.name) + " " +
+                                             nlohmann::json(anchor).dump(
+                                                 -1, ' ', false, nlohmann::json::error_handler_t::replace) +
+                                             "," + line_break_.first);
 }
 
 std::shared_ptr<const PatternAnswers> ObjectAnswer::find_form(const Attribute& attribute) {

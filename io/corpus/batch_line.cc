@@ -115,7 +115,8 @@ void make_decodable(std::vector<Attribute>& attributes, const std::string& path)
     each.locale.decimal = Locale::Decimal::point;
     if (each.pattern && !each.nullable && !can_decode(*each.pattern))
       reject(
-          "{}.pattern: values cannot be decoded under it; use a pattern of letters, digits and classes such as "
+          "{}.pattern: values cannot be decoded under it; use a pattern of letters, digits and classes such "
+          "as "
           "[A-Z]{{2}}-\\d{{4}}, or allow null, which stands for what does not match",
           own);
     const bool list = each.type == ValueType::entries;

@@ -248,7 +248,8 @@ TEST_F(Batch, ObjectsFitTheirSchemaWhateverTheModelWrites) {
   EXPECT_LT(plan["tokens_computed"].get<double>() * 5, plan["tokens_one_prompt_per_question"]);
 }
 
-constexpr const char* kOrder = R"({"$defs": {"Price": {"type": "object", "properties": {"amount": {"type": "number"},
+constexpr const char* kOrder =
+    R"({"$defs": {"Price": {"type": "object", "properties": {"amount": {"type": "number"},
   "currency": {"enum": ["EUR", "USD"]}}}}, "type": "object", "properties": {
   "customer": {"type": "object", "properties": {"name": {"type": "string"}, "vip": {"type": "boolean"}}},
   "lines": {"type": "array", "maxItems": 3, "items": {"type": "object", "properties": {"item": {"type": "string"},

@@ -108,7 +108,8 @@ TEST_F(TrainData, ListsOfObjectsAreLearnedInBothRounds) {
   EXPECT_EQ(data[1]["records"], json{"1"});
   // Decoding M's box after M sees the same tokens.
   const auto ends_with = [&](const json& prompt, const std::string& text) {
-    return std::ranges::count_if(chains_of(prompt), [&](const std::string& chain) { return chain.ends_with(text); });
+    return std::ranges::count_if(chains_of(prompt),
+                                 [&](const std::string& chain) { return chain.ends_with(text); });
   };
   EXPECT_EQ(ends_with(data[1], "  \"sizes.size\": \"M\",\n  \"sizes.box.kind\": \"tin\","), 1);
   const Ran plan = run_sheaf(scratch_, "plan " + job(method) + " --prompt 1");

@@ -81,7 +81,8 @@ TEST(Training, SeesWhatDecodingSees) {
   }
 }
 
-/// Entries that the even tokens of an answer name, with two questions each, one of which may list entries too.
+/// Entries that the even tokens of an answer name, with two questions each, one of which may list entries
+/// too.
 std::shared_ptr<const EntryParts> entries_by_tokens(int depth) {
   auto parts = std::make_shared<EntryParts>();
   parts->most_entries = 3;
@@ -172,16 +173,15 @@ TEST(Training, AListWhoseAnswerIsNotKnownHasNoEntriesToLearn) {
   ask_entries(stacks[0], records);
   const StopRules rules(61, {});
   const WantedAnswer plain{Tokens{9, 8}, {}};
-  EXPECT_EQ(make_training_prompts(stacks[0], rules, [&](const Slot& slot) {
-              return slot.question == 0 ? &plain : nullptr;
-            }).size(),
+  EXPECT_EQ(make_training_prompts(stacks[0], rules,
+                                  [&](const Slot& slot) { return slot.question == 0 ? &plain : nullptr; })
+                .size(),
             1u);
   // Of two entries only the second is known, and of it only one field.
   WantedAnswer list{Tokens{20, 22}, std::vector<std::vector<WantedAnswer>>(2, std::vector<WantedAnswer>(2))};
   list.entries[1][0].tokens = Tokens{7};
-  const auto prompts = make_training_prompts(stacks[0], rules, [&](const Slot& slot) {
-    return slot.question == 1 ? &list : nullptr;
-  });
+  const auto prompts = make_training_prompts(
+      stacks[0], rules, [&](const Slot& slot) { return slot.question == 1 ? &list : nullptr; });
   ASSERT_EQ(prompts.size(), 2u);
   EXPECT_EQ(prompts[1].answers, 1);
   Tokens alone = records[0].bin->instruction;

@@ -181,10 +181,11 @@ TEST(BatchLine, WrongOrUnsupportedOptionsAreRefusedByName) {
   EXPECT_EQ(property({{"anyOf", {{{"type", "number"}}, {{"type", "string"}}}}}),
             path + ".anyOf is not supported, except for one type and null; give one type");
   EXPECT_EQ(property({{"type", "object"}, {"properties", {{"w", {{"type", "number"}}}}}}), "none");
-  EXPECT_EQ(property({{"type", "object"}, {"properties", {{"w", {{"type", "string"}, {"pattern", "^.+$"}}}}}}),
-            path +
-                ".properties.w.pattern: values cannot be decoded under it; use a pattern of letters, digits and "
-                "classes such as [A-Z]{2}-\\d{4}, or allow null, which stands for what does not match");
+  EXPECT_EQ(
+      property({{"type", "object"}, {"properties", {{"w", {{"type", "string"}, {"pattern", "^.+$"}}}}}}),
+      path +
+          ".properties.w.pattern: values cannot be decoded under it; use a pattern of letters, digits and "
+          "classes such as [A-Z]{2}-\\d{4}, or allow null, which stands for what does not match");
   EXPECT_EQ(property({{"type", "string"}, {"pattern", "^.+$"}}),
             path +
                 ".pattern: values cannot be decoded under it; use a pattern of letters, digits and classes "

@@ -92,7 +92,8 @@ TEST_F(NestedTable, OthersReadItsColumns) {
   const std::string command =
       "PYTHONPATH=build/deps/pyarrow python3 -c 'import sys, json, pyarrow as a, pyarrow.parquet as p; t = "
       "p.read_table(sys.argv[1]); assert a.ipc.open_file(sys.argv[2]).read_all().equals(t); "
-      "print(json.dumps({f.name: str(f.type) for f in t.schema})); [print(json.dumps(r, default=str)) for r in "
+      "print(json.dumps({f.name: str(f.type) for f in t.schema})); [print(json.dumps(r, default=str)) for r "
+      "in "
       "t.to_pylist()]' " +
       write("a.parquet") + " " + write("a.arrow") + " >" + told;
   ASSERT_EQ(std::system(command.c_str()), 0);
@@ -101,15 +102,18 @@ TEST_F(NestedTable, OthersReadItsColumns) {
   for (size_t begin = 0; begin < all.size(); begin = all.find('\n', begin) + 1)
     lines.push_back(json::parse(all.substr(begin, all.find('\n', begin) - begin)));
   ASSERT_EQ(lines.size(), 3u);
-  EXPECT_EQ(lines[0]["variants"],
-            "list<element: struct<size: string, price: decimal128(38, 2), from: date32[day], in_stock: bool, tags: "
-            "list<element: string>, box: struct<width: int64>, shops: list<element: struct<city: string>>>>");
+  EXPECT_EQ(
+      lines[0]["variants"],
+      "list<element: struct<size: string, price: decimal128(38, 2), from: date32[day], in_stock: bool, tags: "
+      "list<element: string>, box: struct<width: int64>, shops: list<element: struct<city: string>>>>");
   EXPECT_EQ(lines[0]["maker"], "struct<name: string, share: double>");
   const json& variants = lines[1]["variants"];
   ASSERT_EQ(variants.size(), 2u);
-  EXPECT_EQ(variants[0], json::parse(R"({"size": "S", "price": "12.50", "from": "2026-03-01", "in_stock": true,
+  EXPECT_EQ(variants[0],
+            json::parse(R"({"size": "S", "price": "12.50", "from": "2026-03-01", "in_stock": true,
       "tags": ["new", "blue"], "box": {"width": 7}, "shops": [{"city": "Oak"}, {"city": null}]})"));
-  EXPECT_EQ(variants[1], json::parse(R"({"size": "M", "price": "1200.00", "from": null, "in_stock": null, "tags": null,
+  EXPECT_EQ(variants[1],
+            json::parse(R"({"size": "M", "price": "1200.00", "from": null, "in_stock": null, "tags": null,
       "box": null, "shops": null})"));
   EXPECT_EQ(lines[1]["maker"], (json{{"name", "Ü"}, {"share", 0.5}}));
   EXPECT_EQ(lines[1]["notes"], json::parse(R"([["variants[0].price", "rounded"]])"));

@@ -58,9 +58,10 @@ const char* const kPydantic = R"({"$defs": {
 
 TEST(NestedJsonSchema, ReadsWhatPydanticPrints) {
   const std::vector<Attribute> attributes = read_nested(kPydantic);
-  EXPECT_EQ(nested_outline(attributes),
-            "name maker{name city} variants[size colour price{amount currency} old_price{amount currency} in_stock "
-            "available_from] notes");
+  EXPECT_EQ(
+      nested_outline(attributes),
+      "name maker{name city} variants[size colour price{amount currency} old_price{amount currency} in_stock "
+      "available_from] notes");
   const Attribute &maker = attributes[1], &variants = attributes[2];
   EXPECT_TRUE(maker.nullable);
   EXPECT_FALSE(maker.fields[0].nullable);
@@ -84,7 +85,8 @@ TEST(NestedJsonSchema, ReadsWhatPydanticPrints) {
 ///                          price: z.number().min(0).optional(), kind: z.enum(["new", "used"]).nullable()});
 ///   const Order = z.object({customer: z.object({name: z.string(), home: Address, work: Address.nullable()}),
 ///                           lines: z.array(Line).max(50), note: z.string().nullish()});
-const char* const kZod = R"({"$ref": "#/definitions/Order", "definitions": {"Order": {"type": "object", "properties": {
+const char* const kZod =
+    R"({"$ref": "#/definitions/Order", "definitions": {"Order": {"type": "object", "properties": {
   "customer": {"type": "object", "properties": {"name": {"type": "string"},
     "home": {"type": "object", "properties": {"street": {"type": "string"}, "city": {"type": ["string", "null"]}},
       "required": ["street", "city"], "additionalProperties": false},
@@ -111,7 +113,8 @@ TEST(NestedJsonSchema, ReadsWhatZodToJsonSchemaPrints) {
 }
 
 TEST(NestedJsonSchema, NamesTheAnchor) {
-  const std::string list = R"("items": {"type": "object", "properties": {"a": {"type": "string"}, "n": {"type": "number"},
+  const std::string list =
+      R"("items": {"type": "object", "properties": {"a": {"type": "string"}, "n": {"type": "number"},
     "b": {"type": "string"}}}}}})";
   EXPECT_EQ(read_nested(R"({"properties": {"l": {"type": "array", )" + list)[0].anchor, 0u);
   EXPECT_EQ(read_nested(R"({"properties": {"l": {"type": "array", "x-anchor": "b", )" + list)[0].anchor, 2u);
@@ -119,25 +122,36 @@ TEST(NestedJsonSchema, NamesTheAnchor) {
             "s.properties.l: the anchor \"c\" of \"l\" is not one of its attributes");
   EXPECT_EQ(nested_error_in(R"({"properties": {"l": {"type": "array", "x-anchor": "n", )" + list),
             "s.properties.l: the anchor \"n\" of \"l\" must be a text, span, enum, date or pattern");
-  EXPECT_EQ(nested_error_in(R"({"properties": {"l": {"type": "array", "items": {"type": "object", "properties": {"n": {"type":
+  EXPECT_EQ(
+      nested_error_in(
+          R"({"properties": {"l": {"type": "array", "items": {"type": "object", "properties": {"n": {"type":
       "number"}}}}}})"),
-            "s.properties.l: no attribute of the entries of \"l\" is a text that could tell them apart; add one, or name "
-            "another with anchor");
+      "s.properties.l: no attribute of the entries of \"l\" is a text that could tell them apart; add one, "
+      "or name "
+      "another with anchor");
 }
 
 TEST(NestedJsonSchema, RefusesObjectsInsideOfThemselves) {
   // What Pydantic prints for class Node: name: str; children: list["Node"] = [].
-  EXPECT_EQ(nested_error_in(R"({"$defs": {"Node": {"properties": {"name": {"title": "Name", "type": "string"}, "children": {"default":
+  EXPECT_EQ(
+      nested_error_in(
+          R"({"$defs": {"Node": {"properties": {"name": {"title": "Name", "type": "string"}, "children": {"default":
       [], "items": {"$ref": "#/$defs/Node"}, "title": "Children", "type": "array"}}, "required": ["name"], "title": "Node",
       "type": "object"}}, "$ref": "#/$defs/Node"})"),
-            "s.properties.children.items: this object is inside of itself; sheaf fills objects of a fixed depth: write "
-            "out the levels");
-  EXPECT_EQ(nested_error_in(R"({"properties": {"a": {"type": "string"}, "next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}})"),
-            "s.properties.next.anyOf[0]: this object is inside of itself; sheaf fills objects of a fixed depth: write "
-            "out the levels");
-  EXPECT_EQ(nested_error_in(R"({"$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}, "properties": {"a": {"$ref":
+      "s.properties.children.items: this object is inside of itself; sheaf fills objects of a fixed depth: "
+      "write "
+      "out the levels");
+  EXPECT_EQ(
+      nested_error_in(
+          R"({"properties": {"a": {"type": "string"}, "next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}})"),
+      "s.properties.next.anyOf[0]: this object is inside of itself; sheaf fills objects of a fixed depth: "
+      "write "
+      "out the levels");
+  EXPECT_EQ(
+      nested_error_in(
+          R"({"$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}, "properties": {"a": {"$ref":
       "#/$defs/A"}}})"),
-            "s.properties.a.$ref: the references go in a circle");
+      "s.properties.a.$ref: the references go in a circle");
 }
 
 TEST(NestedJsonSchema, RefusesWhatIsTooDeepOrTooLarge) {
@@ -147,43 +161,56 @@ TEST(NestedJsonSchema, RefusesWhatIsTooDeepOrTooLarge) {
     return schema;
   };
   EXPECT_EQ(nested_outline(read_nested(nested(4))), "k{k{k{k}}}");
-  EXPECT_EQ(nested_error_in(nested(5)), "s.properties.k.properties.k.properties.k.properties.k.properties: objects are at most 4 "
-                                 "levels deep; make these keys of the object around them");
+  EXPECT_EQ(nested_error_in(nested(5)),
+            "s.properties.k.properties.k.properties.k.properties.k.properties: objects are at most 4 "
+            "levels deep; make these keys of the object around them");
   ordered_json many;
   for (int i = 0; i < 600; ++i) many[fmt::format("k{}", i)] = {{"type", "string"}};
-  const ordered_json twice = {{"properties", {{"a", {{"type", "object"}, {"properties", many}}},
-                                              {"b", {{"type", "object"}, {"properties", many}}}}}};
+  const ordered_json twice = {{"properties",
+                               {{"a", {{"type", "object"}, {"properties", many}}},
+                                {"b", {{"type", "object"}, {"properties", many}}}}}};
   EXPECT_EQ(nested_error_in(twice.dump()),
             "s.properties.b.properties: the schema has more than 1000 keys, those of inner objects counted");
 }
 
 TEST(NestedJsonSchema, NamesThePlaceOfWhatItCannotRead) {
   const auto inner = [&](const std::string& schema) {
-    return nested_error_in(R"({"properties": {"o": {"type": "object", "properties": {"a": )" + schema + "}}}}");
+    return nested_error_in(R"({"properties": {"o": {"type": "object", "properties": {"a": )" + schema +
+                           "}}}}");
   };
-  EXPECT_EQ(inner(R"({"type": "array", "items": {"type": "array", "items": {"type": "string"}}})"),
-            "s.properties.o.properties.a.items.items is not supported; lists can only be of texts or objects");
+  EXPECT_EQ(
+      inner(R"({"type": "array", "items": {"type": "array", "items": {"type": "string"}}})"),
+      "s.properties.o.properties.a.items.items is not supported; lists can only be of texts or objects");
   EXPECT_EQ(inner(R"({"type": "array", "items": {"type": "number"}})"),
-            "s.properties.o.properties.a.items.type must be \"string\" or \"object\"; lists can only be of texts or objects");
-  EXPECT_EQ(inner(R"({"anyOf": [{"type": "object", "properties": {"x": {"type": "string"}}}, {"type": "string"}]})"),
-            "s.properties.o.properties.a.anyOf is not supported, except for one type and null; give one type");
+            "s.properties.o.properties.a.items.type must be \"string\" or \"object\"; lists can only be of "
+            "texts or objects");
+  EXPECT_EQ(
+      inner(
+          R"({"anyOf": [{"type": "object", "properties": {"x": {"type": "string"}}}, {"type": "string"}]})"),
+      "s.properties.o.properties.a.anyOf is not supported, except for one type and null; give one type");
   // z.record(z.number()) and Dict[str, int]
   EXPECT_EQ(inner(R"({"type": "object", "additionalProperties": {"type": "integer"}})"),
             "s.properties.o.properties.a.properties must be an object with at least one key");
-  EXPECT_EQ(inner(R"({"type": "array", "minItems": 1, "items": {"type": "object", "properties": {"x": {"type": "string"}}}})"),
-            "s.properties.o.properties.a.minItems is not supported for a list of objects; remove it");
-  EXPECT_EQ(inner(R"({"type": "array", "maxItems": 5000, "items": {"type": "object", "properties": {"x": {"type": "string"}}}})"),
-            "s.properties.o.properties.a.maxItems of a list of objects must be a whole number from 1 to 1000");
+  EXPECT_EQ(
+      inner(
+          R"({"type": "array", "minItems": 1, "items": {"type": "object", "properties": {"x": {"type": "string"}}}})"),
+      "s.properties.o.properties.a.minItems is not supported for a list of objects; remove it");
+  EXPECT_EQ(
+      inner(
+          R"({"type": "array", "maxItems": 5000, "items": {"type": "object", "properties": {"x": {"type": "string"}}}})"),
+      "s.properties.o.properties.a.maxItems of a list of objects must be a whole number from 1 to 1000");
   EXPECT_EQ(inner(R"({"type": "object", "properties": {"x": {"type": "string"}}, "minProperties": 1})"),
             "s.properties.o.properties.a.minProperties is not supported; an object with properties is");
   EXPECT_EQ(inner(R"({"$ref": "other.json#/A"})"),
-            "s.properties.o.properties.a.$ref: \"other.json#/A\" is not a part of this schema; only such references "
+            "s.properties.o.properties.a.$ref: \"other.json#/A\" is not a part of this schema; only such "
+            "references "
             "(#/$defs/…) can be followed");
   EXPECT_EQ(inner(R"({"type": ["object", "null"], "properties": {"x": {"type": "string"}}})"), "no error");
 }
 
 TEST(NestedJsonSchema, FollowsPointersThatAreEscaped) {
-  const std::vector<Attribute> attributes = read_nested(R"({"$defs": {"a/b~c d": {"type": "integer"}}, "properties": {
+  const std::vector<Attribute> attributes =
+      read_nested(R"({"$defs": {"a/b~c d": {"type": "integer"}}, "properties": {
       "x": {"$ref": "#/$defs/a~1b~0c%20d"}}})");
   EXPECT_EQ(attributes[0].type, ValueType::integer);
 }
