@@ -125,6 +125,7 @@ void add_score_command(Program& program);
 void add_calibrate_command(Program& program);
 void add_eval_command(Program& program);
 void add_doctor_command(Program& program);
+void add_get_model_command(Program& program);
 void add_completion_command(Program& program);
 void add_man_command(Program& program);
 

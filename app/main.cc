@@ -119,13 +119,13 @@ int main(int argc, char** argv) {
   set_up_signals();
   Program program{app};
   for (const auto add :
-       {add_run_command,        add_prefill_command,   add_store_command,      add_merge_command,
-        add_plan_command,       add_verify_command,    add_verify_run_command, add_train_data_command,
-        add_convert_command,    add_inspect_command,   add_discover_command,   add_export_command,
-        add_import_command,     add_tokenize_command,  add_bench_command,      add_estimate_command,
-        add_report_command,     add_status_command,    add_show_command,       add_review_command,
-        add_score_command,      add_calibrate_command, add_eval_command,       add_doctor_command,
-        add_completion_command, add_man_command})
+       {add_run_command,       add_prefill_command,    add_store_command,      add_merge_command,
+        add_plan_command,      add_verify_command,     add_verify_run_command, add_train_data_command,
+        add_convert_command,   add_inspect_command,    add_discover_command,   add_export_command,
+        add_import_command,    add_tokenize_command,   add_bench_command,      add_estimate_command,
+        add_report_command,    add_status_command,     add_show_command,       add_review_command,
+        add_score_command,     add_calibrate_command,  add_eval_command,       add_doctor_command,
+        add_get_model_command, add_completion_command, add_man_command})
     add(program);
   app.footer("`sheaf COMMAND --help` explains a command, `sheaf help job KEY` a key of a job file.");
   return run_command(app, arguments, program.exit_code);

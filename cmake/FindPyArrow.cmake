@@ -1,8 +1,11 @@
-# Arrow and Parquet for C++: a system installation that is new enough, else the pyarrow wheel that tools/setup unpacked
-# under build/deps, else the pyarrow of python3. Defines the imported targets PyArrow::arrow and PyArrow::parquet.
+# Arrow and Parquet for C++: the pyarrow that SHEAF_PYARROW names, else a system installation that is new enough, else the
+# pyarrow wheel that tools/setup unpacked under build/deps, else the pyarrow of python3. Defines the imported targets PyArrow::arrow and PyArrow::parquet.
 include(FindPackageHandleStandardArgs)
-find_package(Arrow ${PyArrow_FIND_VERSION} CONFIG QUIET)
-find_package(Parquet ${PyArrow_FIND_VERSION} CONFIG QUIET)
+set(SHEAF_PYARROW "" CACHE PATH "the folder of the Python package pyarrow to link with; empty: whichever Arrow is found")
+if(NOT SHEAF_PYARROW)
+  find_package(Arrow ${PyArrow_FIND_VERSION} CONFIG QUIET)
+  find_package(Parquet ${PyArrow_FIND_VERSION} CONFIG QUIET)
+endif()
 if(TARGET Arrow::arrow_shared AND TARGET Parquet::parquet_shared)
   find_package_handle_standard_args(PyArrow REQUIRED_VARS Arrow_DIR Parquet_DIR VERSION_VAR Arrow_VERSION)
   foreach(lib arrow:Arrow::arrow_shared parquet:Parquet::parquet_shared)
@@ -16,7 +19,9 @@ if(TARGET Arrow::arrow_shared AND TARGET Parquet::parquet_shared)
 endif()
 
 set(_wheel "${CMAKE_SOURCE_DIR}/build/deps/pyarrow/pyarrow")
-if(NOT EXISTS "${_wheel}/include/arrow/api.h")
+if(SHEAF_PYARROW)
+  set(_wheel "${SHEAF_PYARROW}")
+elseif(NOT EXISTS "${_wheel}/include/arrow/api.h")
   execute_process(COMMAND python3 -c "import pyarrow,os;print(os.path.dirname(pyarrow.__file__),end='')"
                   OUTPUT_VARIABLE _wheel ERROR_QUIET RESULT_VARIABLE _rc)
   if(NOT _rc EQUAL 0)

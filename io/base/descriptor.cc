@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/error.h"
+#include "io/base/paths.h"
 
 namespace sheaf {
 namespace {
@@ -59,7 +60,9 @@ int64_t read_at(int file, int64_t at, char* to, int64_t size) {
 
 void refuse_unopened(const std::string& path, std::string_view wanted) {
   if (errno != ENOENT) refuse("{}: the file cannot be read: {}", path, std::strerror(errno));
-  refuse("{}: no such file{}{}", path, wanted.empty() ? "" : "; ", wanted);
+  const std::string own = path.starts_with('/') ? "" : find_installed_file(path);
+  refuse("{}: no such file{}{}{}{}", path, wanted.empty() ? "" : "; ", wanted,
+         own.empty() ? "" : "; sheaf's own is ", own);
 }
 
 void check_readable(const std::string& path) {

@@ -155,6 +155,8 @@ std::string download_advice(std::string_view name, Hosted what) {
       ".gguf", ".safetensors", ".jsonl", ".ndjson", ".json", ".parquet",
       ".csv",  ".tsv",         ".xlsx",  ".txt",    ".gz",   ".zst"};
   const size_t slash = name.find('/');
+  if (what == Hosted::model && name.substr(name.rfind('/') + 1) == "smollm2.gguf")
+    return "`sheaf get-model` fetches the default model";
   if (slash == std::string_view::npos || slash == 0 || slash + 1 == name.size() || name.starts_with('.') ||
       std::ranges::any_of(kFileEndings, [&](std::string_view ending) { return name.ends_with(ending); }) ||
       !std::ranges::all_of(name, [&](const char& c) { return fits_name(c) || &c == &name[slash]; }))

@@ -12,7 +12,8 @@ std::string describe_missing(const std::string& path);
 
 enum class Hosted { model, adapter, dataset };
 
-/// How to download what the `name` of a Hugging Face repository may stand for; empty where it cannot be one.
+/// How to get the default model, or to download what the `name` of a Hugging Face repository may stand for;
+/// empty for other names.
 std::string download_advice(std::string_view name, Hosted what);
 
 /// How to make JSON lines of a file that sheaf does not read, by the ending of its name (.xlsx, .json, .pdf,

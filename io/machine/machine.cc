@@ -10,6 +10,7 @@
 #include "io/base/paths.h"
 #include "io/base/process.h"
 #include "io/machine/backend_kinds.h"
+#include "io/machine/default_model.h"
 
 namespace sheaf {
 namespace {
@@ -103,19 +104,18 @@ MachineFact examine_disk(const std::string& output) {
 }
 
 MachineFact examine_default_model() {
-  std::string path = "build/models/smollm2.gguf";
-  bool there = fs::is_regular_file(path);
-  if (const std::string installed = find_installed_file("models/smollm2.gguf");
-      !there && !installed.empty()) {
-    path = installed;
-    there = true;
-  }
+  const DefaultModel model = find_default_model();
   return {"default model",
-          there ? path : "not found",
-          there ? ""
-                : "the demo needs it: run tools/setup in the project's root, or set model.path to your own "
-                  "model",
-          {{"path", path}, {"present", there}}};
+          model.there ? model.path : "not found",
+          model.there ? "" : "the demo needs it: run `sheaf get-model`, or set model.path to your own model",
+          {{"path", model.path}, {"present", model.there}}};
+}
+
+MachineFact examine_jobs() {
+  const std::string demo = find_installed_file("configs/demo.yaml");
+  const std::string folder = demo.empty() ? "configs" : fs::path(demo).parent_path().string();
+  if (!fs::is_regular_file(folder + "/demo.yaml")) return {"jobs", "the shipped ones are not here", "", {}};
+  return {"jobs", folder, "", {{"folder", folder}}};
 }
 
 }  // namespace
@@ -138,6 +138,7 @@ std::vector<MachineFact> examine_machine(const std::string& output) {
   add_kind(Device::Kind::cuda);
   facts.push_back(examine_libraries());
   facts.push_back(examine_default_model());
+  facts.push_back(examine_jobs());
   return facts;
 }
 

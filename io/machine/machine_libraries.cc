@@ -1,6 +1,8 @@
 #include <CLI/Version.hpp>
 #include <arrow/config.h>
 #include <arrow/util/compression.h>
+#include <dlfcn.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 
@@ -27,6 +29,14 @@ Versions library_versions() {
   return versions;
 }
 
+/// The file that Arrow was loaded from: a wheel uses that of the installed pyarrow.
+std::string arrow_file() {
+  Dl_info info{};
+  if (dladdr(&arrow::GetBuildInfo(), &info) == 0 || !info.dli_fname) return "";
+  std::error_code ignored;
+  return std::filesystem::weakly_canonical(info.dli_fname, ignored).string();
+}
+
 }  // namespace
 
 MachineFact examine_libraries() {
@@ -37,6 +47,7 @@ MachineFact examine_libraries() {
     fact.text += fmt::format("{}{} {}", fact.text.empty() ? "" : ", ", name, version);
     fact.details[name] = version;
   }
+  fact.details["arrow_file"] = arrow_file();
   // Arrow can be built without what corpora and Parquet rows are packed with.
   std::string missing;
   for (const auto& [name, codec] :
@@ -46,7 +57,7 @@ MachineFact examine_libraries() {
     if (!there) missing += fmt::format("{}{}", missing.empty() ? "" : " and ", name);
   }
   if (missing.empty())
-    fact.text += "; gzip and zstd";
+    fact.text += fmt::format("; gzip and zstd; Arrow is {}", arrow_file());
   else
     fact.fix = fmt::format(
         "this Arrow was built without {}: such corpora cannot be read, and Parquet rows need zstd; "

@@ -86,6 +86,12 @@ Adapter Adapter::open(const std::string& folder) {
   if (!(std::fabs(scale) <= std::numeric_limits<float>::max()))
     refuse("{}: \"lora_alpha\" is {}, which is too large", config_path, alpha);
 
+  if (!std::filesystem::exists(weights_path))
+    refuse(
+        "{}: no such file; sheaf's wheel has the weights of the default model's adapters only: adapters of "
+        "other "
+        "models are in configs/adapters of the repository, of the .deb and of the tarball",
+        weights_path);
   Adapter adapter;
   adapter.folder_ = folder;
   const SafetensorsFile file = SafetensorsFile::open(weights_path);

