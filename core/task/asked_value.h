@@ -14,6 +14,8 @@ struct AskedValue {
   std::vector<AskedValue> fields = {};  ///< of a list of objects: of each entry, all but its anchor
 };
 
+constexpr int32_t kAnchorTokens = 8;  ///< of each anchor of a list after the first
+
 /// All values that are asked for, in the order of the schema.
 std::vector<AskedValue> asked_values(const std::vector<Attribute>& attributes);
 

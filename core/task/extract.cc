@@ -24,7 +24,6 @@ constexpr std::string_view kJointInstruction =
 
 constexpr std::string_view kProduct = "Product:\n";
 constexpr int64_t kShortestDocument = 16;  // tokens for which examples must leave room
-constexpr int32_t kAnchorTokens = 8;       // of each anchor of a list after the first
 constexpr int64_t kMostWritten = 100'000;  // tokens of an answer that holds all values
 
 const Examples& no_examples() {

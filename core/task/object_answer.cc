@@ -10,7 +10,6 @@ using nlohmann::ordered_json;
 
 constexpr size_t kMostKnown = 1000;
 constexpr int32_t kLongestForm = 32;   // tokens of a number or a date: a letter each, a space and an end
-constexpr int32_t kAnchorTokens = 12;  // of an entry after the first in the list of a list's anchors
 constexpr int64_t kMostAsked = 2000;   // entries of lists inside of each other
 
 // As many digits as a double tells apart.
