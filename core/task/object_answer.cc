@@ -44,9 +44,9 @@ ordered_json answer_json(const Attribute& attribute, const Answer& answer, const
 }
 
 /// Whether an object says nothing: all that is in it is null or empty.
-bool says_nothing(const ordered_json& value) {
+bool is_void(const ordered_json& value) {
   if (!value.is_structured()) return value.is_null();
-  return std::ranges::all_of(value, says_nothing);
+  return std::ranges::all_of(value, is_void);
 }
 
 /// The values of the answers to a schema's questions, one after the other.
@@ -76,7 +76,7 @@ class ObjectAnswer::Reader {
     const std::string path = above.empty() ? own.name : above + "." + own.name;
     if (own.type == ValueType::object) {
       ordered_json object = read_object(own.fields, values, next, path, find);
-      return own.nullable && says_nothing(object) ? ordered_json() : object;
+      return own.nullable && is_void(object) ? ordered_json() : object;
     }
     const AskedValue& value = values[next];
     const Answer* answer = find(next++);
