@@ -1,3 +1,4 @@
+#include "core/base/error.h"
 #include "core/base/random_stream.h"
 #include "core/methods/method.h"
 

@@ -70,6 +70,11 @@ void add_gold(const Attribute& own, const json* gold, std::vector<AskedGold>& al
   asked.value = std::move(anchors);
 }
 
+std::string_view without_comma(std::string_view text) {
+  text = trim(text);
+  return text.ends_with(',') ? text.substr(0, text.size() - 1) : text;
+}
+
 /// The anchors of a list that a model wrote with whole objects; nothing where it is no such list.
 std::optional<std::vector<std::string>> anchors_of_objects(const Attribute& list, std::string_view text) {
   const json read = read_json(text);
@@ -126,14 +131,18 @@ std::vector<AskedGold> asked_gold(const std::vector<Attribute>& attributes, cons
 }
 
 Anchors read_anchors(const Attribute& list, std::string_view text) {
-  text = text.substr(0, text.find('\n'));
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text = line;
   const size_t end = literal_end(text);
   text = trim(text.substr(0, end));
   const bool open = end == std::string_view::npos && text.starts_with('[');
   Anchors anchors;
   std::vector<std::string> texts;
-  if (auto objects = anchors_of_objects(list, text)) {
+  if (auto objects = anchors_of_objects(list, without_comma(line))) {
     texts = *std::move(objects);
+  } else if (auto first = anchors_of_objects(list, std::string(without_comma(line)) + "]")) {
+    texts = *std::move(first);
+    anchors.note = "the list breaks off";
   } else {
     Attribute plain{list.name, ""};
     plain.type = ValueType::list;
