@@ -10,7 +10,7 @@ PARTS = 4
 
 with DAG("catalog", schedule="@daily", catchup=False, default_args={"retries": 5, "retry_exponential_backoff": True}):
     parts = SheafOperator.partial(task_id="part", job=JOB, parts=PARTS, max_active_tis_per_dag=2).expand(
-        output=[f"{OUT}/{{{{ ds }}}}"] * PARTS)
+        folder=[f"{OUT}/{{{{ ds }}}}"] * PARTS)
     merge = BashOperator(task_id="merge", bash_command=(
         f"sheaf merge {OUT}/{{{{ ds }}}}/all {OUT}/{{{{ ds }}}}/part-* --exit-zero-on-rejects"))
     parts >> merge

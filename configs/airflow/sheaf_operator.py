@@ -17,29 +17,30 @@ class SheafOperator(BaseOperator):
     up the finished rows. A wrong job, model or corpus (2) and a fatal error (3) fail the task at once.
     """
 
-    template_fields = ("job", "output", "options", "env")
+    template_fields = ("job", "folder", "options", "env")
 
-    def __init__(self, *, job, output, options=(), parts=None, fail_on_rejects=False, sheaf="sheaf", env=None, **settings):
-        """`parts`: how many parts the job has; the task's map index says which one this is, in OUTPUT/part-INDEX."""
+    def __init__(self, *, job, folder, options=(), parts=None, fail_on_rejects=False, sheaf="sheaf", env=None, **settings):
+        """`folder`: where the rows go. `parts`: how many parts the job has; the task's map index says which one this is, in
+        FOLDER/part-INDEX."""
         super().__init__(**settings)
-        self.job, self.output, self.options, self.env = job, output, list(options), env or {}
+        self.job, self.folder, self.options, self.env = job, folder, list(options), env or {}
         self.parts, self.fail_on_rejects, self.sheaf = parts, fail_on_rejects, sheaf
         self._process = None
 
     def execute(self, context):
-        output, options, env = self.output, [*self.options], {**os.environ, **self.env}
+        folder, options, env = self.folder, [*self.options], {**os.environ, **self.env}
         if self.parts:
             index = context["ti"].map_index
-            output, options = f"{output}/part-{index}", [*options, "--shard", "auto"]
+            folder, options = f"{folder}/part-{index}", [*options, "--shard", "auto"]
             env["SHEAF_SHARD"] = f"{index}/{self.parts}"
-        code = self._run([self.sheaf, "run", self.job, "--set", f"output.path={output}", *options], env)
+        code = self._run([self.sheaf, "run", self.job, "--set", f"output.path={folder}", *options], env)
         if code in (2, 3) or (code == 1 and self.fail_on_rejects):
             raise AirflowFailException(f"{self.job}: exit code {code}; trying again would not help")
         if code not in (0, 1):
             raise AirflowException(f"{self.job}: exit code {code}; the next try resumes the run")
-        with open(f"{output}/report.json") as file:
+        with open(f"{folder}/report.json") as file:
             report = json.load(file)
-        return {"output": output, **{name: figure(report, name) for name in FIGURES}}
+        return {"folder": folder, **{name: figure(report, name) for name in FIGURES}}
 
     def _run(self, command, env):
         self._process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
