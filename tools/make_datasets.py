@@ -42,6 +42,7 @@ PASSAGES = ROOT / "datasets/passages"
 SHOPS = ROOT / "datasets/shops"
 SHOP_FILES = (("shops.yaml", ["products.jsonl"]), ("offers.yaml", ["offers.jsonl", "offers-held.jsonl"]),
               ("ads.yaml", ["ads-held.jsonl"]))
+VARIANTS = ROOT / "datasets/variants"
 SCHEMAS = ROOT / "configs/schemas"
 TYPES = {"text", "span", "number", "integer", "boolean", "date", "pattern", "enum", "list"}
 MARK = re.compile(r"\{(\w)(?:=([^:{}]+))?:([^{}]+)\}")
@@ -200,6 +201,36 @@ def check_shops():
     return everything
 
 
+def check_fields(definitions, gold, text, place):
+    """Whether an object, and what is in it, follows its attributes."""
+    need(isinstance(gold, dict) and list(gold) == [d["name"] for d in definitions], place, "gold does not follow the schema")
+    for definition in definitions:
+        name, value = definition["name"], gold[definition["name"]]
+        if "attributes" not in definition:
+            if value is not None:
+                check_value({"type": "text"} | definition, value, text, place)
+        elif definition["type"] == "object":
+            check_fields(definition["attributes"], value, text, f"{place}: {name}")
+        else:
+            need(1 <= len(value) <= 6, place, f"{name} has {len(value)} entries")
+            for entry, number_of_entry in zip(value, range(len(value))):
+                check_fields(definition["attributes"], entry, text, f"{place}: {name}[{number_of_entry}]")
+            anchors = [entry[definition["anchor"]] for entry in value]
+            need(None not in anchors, place, f"an entry of {name} has no {definition['anchor']}")
+
+
+def check_variants():
+    schema = read_schema("variants.yaml")
+    records = [json.loads(line) for line in (VARIANTS / "variants.jsonl").read_text("utf-8").splitlines()]
+    for line, record in enumerate(records, 1):
+        place = f"variants.jsonl:{line}"
+        need(record["category"] in schema, place, f"no category {record['category']!r}")
+        check_fields(list(schema[record["category"]].values()), record["gold"], record["text"], place)
+    need(len({r["id"] for r in records}) == len(records) == len({r["text"] for r in records}), "variants",
+         "two records are alike")
+    return records
+
+
 def blocks(path):
     """Runs of lines between empty lines, each with the number of its first line."""
     block = []
@@ -305,6 +336,7 @@ def build():
     categories = {p["category"] for p in products}
     shops = check_shops()
     print(f"{len(products)} products in {len(categories)} categories, "
+          f"{len(check_variants())} with lists of objects, "
           f"{len(shops)} of shops in {len({p['category'] for p in shops})}, "
           f"{len(passages)} passages with {sum(len(p['questions']) for p in passages)} questions")
     return {
