@@ -266,7 +266,14 @@ ordered_json Call::answer(const json& request) {
 }
 
 ordered_json Call::open(const json& request) {
-  const JobText text = job_text(request);
+  JobText text = job_text(request);
+  if (request.at("job").contains("path")) {  // the rest of a job file is of no concern
+    auto sections = std::make_shared<YamlNode>(*text.root);
+    std::erase_if(sections->entries, [](const YamlNode::Entry& entry) {
+      return entry.key != "model" && entry.key != "engine";
+    });
+    text.root = sections;
+  }
   Job job = read_model_sections(text.file, text.root);
   job.stop = &stop_;
   auto kept = std::make_shared<KeptModel>();

@@ -360,6 +360,18 @@ class Engines(Case):
             sheaf.open(TINY, engine={"thread": 1})
         self.assertIn('"engine.thread" is not known', str(caught.exception))
 
+    def test_a_job_file_says_how_to_open(self):
+        self.job["engine"]["threads"] = 1
+        job = self.file()
+        with sheaf.open(job) as engine:
+            self.assertEqual(engine.run(job, self.table, output=False).rows, 40)
+            self.assertEqual(engine.model, TINY)
+        with self.assertRaisesRegex(TypeError, "those of the job file"):
+            sheaf.open(job, adapter="x")
+        self.job["model"] = {"paht": TINY}
+        with self.assertRaisesRegex(sheaf.JobError, 'did you mean "path"'):
+            sheaf.open(self.file())
+
     def test_weights_that_changed_are_refused(self):
         other = self.folder / "other"
         shutil.copytree(TINY, other)

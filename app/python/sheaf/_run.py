@@ -179,14 +179,20 @@ def open(
 ) -> Engine:
     """Opens a model for several runs, so that a small job does not wait for it again.
 
-    model    the path of a GGUF file or a model folder, or the `model` section of a job as a dict
+    model    the path of a GGUF file or a model folder; a job file (.yaml), whose `model` and `engine` sections are
+             taken; or the `model` section of a job as a dict
     adapter  the folder of a LoRA adapter (model.adapter)
     engine   the `engine` section of a job: {"device": "cuda:0"}, {"threads": 4}
 
-        with sheaf.open("smollm2.gguf", adapter="adapters/smollm2-extract") as engine:
-            for night in nights:
-                engine.run(job, night)
+        with sheaf.open("job.yaml") as engine:
+            for table in tables:
+                engine.run("job.yaml", table, output=False)
     """
+    if not isinstance(model, dict) and os.fspath(model).endswith((".yaml", ".yml")):
+        if adapter is not None or engine is not None:
+            raise TypeError("adapter and engine are those of the job file; give its model and engine as dicts instead")
+        told = Call("open", {"job": {"path": os.fspath(model)}}).result()
+        return Engine(told["engine"], told["model"])
     section = dict(model) if isinstance(model, dict) else {"path": os.fspath(model)}
     if adapter is not None:
         section["adapter"] = os.fspath(adapter)
