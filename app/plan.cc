@@ -35,13 +35,19 @@ void show_prompt(const Stack& stack, const Tokenizer& tokenizer, int64_t number,
                          counted(stack.prompt_tokens(), "token")));
   const auto text_of = [&](std::span<const TokenId> tokens) { return tokenizer.decode(tokens, false); };
   print_text(stack_text(stack, text_of, name));
-  if (!stack.next) return;
-  std::vector<Tokens> answers(stack.slots.size());
-  for (size_t i = 0; i < answers.size(); ++i)
-    tokenizer.encode(fmt::format("[finding {}]", i + 1), false, answers[i]);
-  const Stack next = stack.next->after(answers, std::vector<double>(answers.size(), 0));
-  print_line(fmt::format("then, in a second round: {} to decode", counted(std::ssize(next.slots), "answer")));
-  print_text(stack_text(next, text_of, name));
+  std::string_view which = "second";
+  for (Stack round = stack; round.next; which = "later") {
+    const bool lists = round.next->keeps_answers();
+    std::vector<Tokens> answers(round.slots.size());
+    for (size_t i = 0; i < answers.size(); ++i)
+      tokenizer.encode(lists ? R"( ["[entry 1]", "[entry 2]"],)" : fmt::format("[finding {}]", i + 1), false,
+                       answers[i]);
+    Stack next = round.next->after(answers, std::vector<double>(answers.size(), 0));
+    print_line(
+        fmt::format("then, in a {} round: {} to decode", which, counted(std::ssize(next.slots), "answer")));
+    print_text(stack_text(next, text_of, name));
+    round = std::move(next);
+  }
 }
 
 int plan(const PlanOptions& options) {

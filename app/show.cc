@@ -26,19 +26,49 @@ nlohmann::ordered_json row_json(const ShownRow& row) {
   }
   nlohmann::ordered_json values = nlohmann::ordered_json::object();
   for (const AttributeValue& value : row.values.values)
-    values[value.name] = value_for_people(value.answer.value);
+    values[value.name] =
+        is_nested(value.answer.value) ? value_json(value.answer.value) : value_for_people(value.answer.value);
   return {{"id", row.id}, {"category", row.values.category}, {"document", row.document}, {"values", values}};
 }
 
-std::string values_text(const ExtractedValues& row) {
+std::string value_lines(const std::vector<AttributeValue>& values, const std::string& indent);
+
+/// Entries as YAML has them: each begins with a dash.
+std::string entry_lines(const std::vector<RowObject>& entries, const std::string& indent) {
   std::string text;
-  for (const AttributeValue& value : row.values) {
-    const nlohmann::ordered_json shown = value_for_people(value.answer.value);
-    text += fmt::format("{}{}: {}{}", text.empty() ? "" : "\n", value.name,
-                        shown.is_null() ? "null" : shown.get<std::string>(),
-                        value.answer.note.empty() ? "" : " (" + value.answer.note + ")");
+  for (const RowObject& entry : entries) {
+    std::string lines = value_lines(entry.values, indent + "  ");
+    if (lines.empty()) lines = "\n" + indent + "  ";
+    lines.replace(lines.find_first_not_of('\n') + indent.size(), 1, "-");
+    text += lines;
   }
   return text;
+}
+
+/// A line for each value, each behind a line break; what is inside of one is indented.
+std::string value_lines(const std::vector<AttributeValue>& values, const std::string& indent) {
+  std::string text;
+  for (const AttributeValue& value : values) {
+    text += fmt::format("\n{}{}:", indent, value.name);
+    const std::string note = value.answer.note.empty() ? "" : " (" + value.answer.note + ")";
+    if (const auto* object = std::get_if<RowObject>(&value.answer.value)) {
+      text += note + value_lines(object->values, indent + "  ");
+      continue;
+    }
+    const auto* entries = std::get_if<std::vector<RowObject>>(&value.answer.value);
+    if (entries && !entries->empty()) {
+      text += note + entry_lines(*entries, indent + "  ");
+      continue;
+    }
+    const nlohmann::ordered_json shown = value_for_people(value.answer.value);
+    text += fmt::format(" {}{}", shown.is_null() ? "null" : shown.get<std::string>(), note);
+  }
+  return text;
+}
+
+std::string values_text(const ExtractedValues& row) {
+  const std::string text = value_lines(row.values, "");
+  return text.empty() ? text : text.substr(1);
 }
 
 void show(const ShowOptions& options) {

@@ -9,6 +9,22 @@ const char* ending_name(Ending ending) {
   return kNames[static_cast<size_t>(ending)];
 }
 
+void join_rounds(Stack& stack, std::vector<Answer>& answers) {
+  while (stack.earlier) {
+    EarlierRound before = *stack.earlier;
+    for (size_t i = 0, end = 0; i < stack.slots.size(); i = end) {
+      end = options_end(stack.slots, i);
+      const Slot& slot = stack.slots[i];
+      before.answers[static_cast<size_t>(slot.parent)].inner.push_back(
+          {slot.entry, slot.question,
+           take_likeliest(std::span(stack.slots).subspan(i, end - i),
+                          std::span(answers).subspan(i, end - i))});
+    }
+    stack = std::move(before.stack);
+    answers = std::move(before.answers);
+  }
+}
+
 size_t options_end(const std::vector<Slot>& slots, size_t first) {
   size_t end = first + 1;
   while (end < slots.size() && slots[end].option > 0) ++end;

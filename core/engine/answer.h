@@ -16,6 +16,8 @@ enum class Ending : uint8_t {
 };
 const char* ending_name(Ending ending);
 
+struct InnerAnswer;
+
 struct Answer {
   Tokens tokens;  ///< as decoded, a delimiter included, an end-of-text token not
   Ending ending = Ending::length;
@@ -28,7 +30,34 @@ struct Answer {
   double alternative = -std::numeric_limits<double>::infinity();  ///< of the likeliest way that was not taken
   /// The bias above which the answer is null, below which it is a value; infinite where that is not known.
   double null_margin = -std::numeric_limits<double>::infinity();
+
+  std::vector<InnerAnswer> inner = {};  ///< about the entries that it lists, by entry and then by field
 };
+
+/// An answer of a later round.
+struct InnerAnswer {
+  int32_t entry = 0;  ///< of the answer around it, from 0
+  int32_t field = 0;  ///< the question about the entry, from 0
+  Answer answer;
+};
+
+/// Calls visit(answer) with the answers inside of one, at any depth.
+template <class Visit>
+void visit_inner(const Answer& answer, const Visit& visit) {
+  for (const InnerAnswer& each : answer.inner) {
+    visit(each.answer);
+    visit_inner(each.answer, visit);
+  }
+}
+
+/// A round whose answers are kept, and these.
+struct EarlierRound {
+  Stack stack;  ///< without segments
+  std::vector<Answer> answers;
+};
+
+/// Makes a last round and its answers the first one, with the answers of all later rounds inside of its own.
+void join_rounds(Stack& stack, std::vector<Answer>& answers);
 
 // Several answers to one question, of which the likeliest is taken: slots that stand side by side.
 

@@ -33,10 +33,10 @@ EngineStats& EngineStats::operator+=(const EngineStats& other) {
   using S = EngineStats;
   const auto sum = [&](auto... members) { ((this->*members += other.*members), ...); };
   sum(&S::steps, &S::prefill_tokens, &S::decode_tokens, &S::read_tokens, &S::answers, &S::first_answers,
-      &S::answer_tokens, &S::first_tokens, &S::alone_tokens, &S::proposed_tokens, &S::accepted_tokens,
-      &S::searched_tokens, &S::searched_answers, &S::cut_searches, &S::draft_tokens, &S::undrafted_prompts,
-      &S::peak_pages, &S::split_steps, &S::step_seconds, &S::draft_seconds, &S::waited_seconds,
-      &S::host_seconds, &S::idle_seconds);
+      &S::answer_tokens, &S::first_tokens, &S::entry_answers, &S::entry_tokens, &S::alone_tokens,
+      &S::proposed_tokens, &S::accepted_tokens, &S::searched_tokens, &S::searched_answers, &S::cut_searches,
+      &S::draft_tokens, &S::undrafted_prompts, &S::peak_pages, &S::split_steps, &S::step_seconds,
+      &S::draft_seconds, &S::waited_seconds, &S::host_seconds, &S::idle_seconds);
   for (const auto flag : {&S::has_draft, &S::draft_failed, &S::draft_unsound})
     this->*flag = this->*flag || other.*flag;
   return *this;
@@ -214,6 +214,7 @@ void Engine::add_decode_tokens(Step& step) {
       slot.waiting = false;
       waiting_prompts_ -= prompts;
       stats_.decode_tokens += rows;
+      stats_.entry_tokens += flight.stack.earlier ? rows : 0;
       stats_.proposed_tokens += proposed;
     }
   }
@@ -243,6 +244,7 @@ void Engine::add_prefill_tokens(Step& step) {
         add_rows(flight, static_cast<SegmentId>(flight.next_segment), keys,
                  std::span(segment.tokens).subspan(static_cast<size_t>(keys), static_cast<size_t>(rows)));
         stats_.prefill_tokens += rows;
+        stats_.entry_tokens += flight.stack.earlier ? rows : 0;
         if (keys + rows < total) return;
         if (stored_.keeps(own)) {
           residents_.use(own);
@@ -355,14 +357,14 @@ void Engine::retire(const Sink& done) {
     flight->drafted.reset();
     Stack stack = std::move(flight->stack);
     flight = flights_.erase(flight);
-    if (stack.next)
-      next_round(stack, answers);
-    else
-      done(std::move(stack), std::move(answers));
+    if (stack.next && next_round(stack, answers)) continue;
+    join_rounds(stack, answers);
+    done(std::move(stack), std::move(answers));
   }
 }
 
-void Engine::next_round(const Stack& stack, const std::vector<Answer>& answers) {
+/// Returns false where nothing is left to ask and the answers are kept.
+bool Engine::next_round(const Stack& stack, const std::vector<Answer>& answers) {
   std::vector<Tokens> tokens;
   std::vector<double> logprobs;
   tokens.reserve(answers.size());
@@ -370,10 +372,21 @@ void Engine::next_round(const Stack& stack, const std::vector<Answer>& answers) 
     tokens.push_back(answer.tokens);
     logprobs.push_back(answer.logprob);
   }
-  next_rounds_.push_back(options_.longest_rounds ? stack.next->longest()
-                                                 : stack.next->after(tokens, logprobs));
-  next_rounds_.back().window = stack.window;
-  next_rounds_.back().later_round = true;
+  const bool kept = stack.next->keeps_answers();
+  Stack next = options_.expected_rounds ? stack.next->expected() : stack.next->after(tokens, logprobs);
+  if (kept && next.slots.empty()) return false;
+  next.window = stack.window;
+  next.later_round = true;
+  if (kept) {
+    auto earlier = std::make_shared<EarlierRound>();
+    earlier->stack.slots = stack.slots;
+    earlier->stack.window = stack.window;
+    earlier->stack.earlier = stack.earlier;
+    earlier->answers = answers;
+    next.earlier = std::move(earlier);
+  }
+  next_rounds_.push_back(std::move(next));
+  return true;
 }
 
 /// After an error: a step in flight reads and writes memory of this engine.
@@ -390,8 +403,11 @@ std::vector<Stack> Engine::take_back() {
   std::vector<Stack> stacks;
   for (Flight& flight : flights_) {
     // Whoever decodes the stack again counts them.
-    for (const OpenSlot& slot : flight.slots)
-      (flight.stack.next ? stats_.first_answers : stats_.answers) -= slot.closed && slot.asked->option == 0;
+    for (const OpenSlot& slot : flight.slots) {
+      const bool counted = slot.closed && slot.asked->option == 0;
+      (flight.stack.feeds_next() ? stats_.first_answers : stats_.answers) -= counted;
+      stats_.entry_answers -= counted && flight.stack.earlier;
+    }
     flight.drafted.reset();
     stacks.push_back(std::move(flight.stack));
   }

@@ -20,7 +20,7 @@ struct EngineOptions {
   float top_p = 1;
   uint64_t seed = 0;
   int32_t assumed_tokens = 0;    ///< length of every answer, for planning without a model; 0: decode
-  bool longest_rounds = false;   ///< a second round is as long as it can be, for planning
+  bool expected_rounds = false;  ///< later rounds are as long as they may well be, for planning
   KvStore* store = nullptr;      ///< keys and values that outlive the engine
   double seconds_per_token = 0;  ///< cost of prefill per token in seconds; 0: measure it
   StepObserver* observer = nullptr;
@@ -101,7 +101,7 @@ class Engine {
   void close_rivals(const OpenSlot& slot);
   void finish_answer(OpenSlot& slot);
   void retire(const Sink& done);
-  void next_round(const Stack& stack, const std::vector<Answer>& answers);
+  bool next_round(const Stack& stack, const std::vector<Answer>& answers);
 
   Backend& backend_;
   const StopRules& rules_;

@@ -161,7 +161,7 @@ void Engine::take_listed(OpenSlot& slot, const Picked& picked) {
   }
   slot.answer = search.answer();
   stats_.answer_tokens += std::ssize(slot.answer.tokens);
-  stats_.first_tokens += flight.stack.next ? std::ssize(slot.answer.tokens) : 0;
+  stats_.first_tokens += flight.stack.feeds_next() ? std::ssize(slot.answer.tokens) : 0;
   ++stats_.searched_answers;
   stats_.searched_tokens += search.computed();
   stats_.cut_searches += search.cut();
@@ -177,7 +177,7 @@ void Engine::take_token(OpenSlot& slot, const Picked& picked) {
   if (asked.watch) watch_rivals(asked, picked, answer);
   answer.logprob += static_cast<double>(picked.logprob);
   ++stats_.answer_tokens;
-  stats_.first_tokens += stack.next != nullptr;
+  stats_.first_tokens += stack.feeds_next();
   if (!asked.allowed && rules_.ends_text(picked.token)) return close_slot(slot, Ending::end_of_text);
   answer.tokens.push_back(picked.token);
   if (asked.prompts() > 1) answer.voices.push_back(picked.voice);
@@ -188,7 +188,7 @@ void Engine::take_token(OpenSlot& slot, const Picked& picked) {
     return close_slot(slot, Ending::delimiter);
   }
   const auto tokens = static_cast<int32_t>(answer.tokens.size());
-  const bool assumed = !asked.allowed && !stack.next && tokens == options_.assumed_tokens;
+  const bool assumed = !asked.allowed && !stack.feeds_next() && tokens == options_.assumed_tokens;
   if (tokens == asked.max_tokens || assumed) return close_slot(slot, Ending::length);
   slot.waiting = true;
   waiting_prompts_ += asked.prompts();
@@ -217,7 +217,8 @@ void Engine::close_slot(OpenSlot& slot, Ending ending) {
   slot.waiting = false;
   // A step under way still reads what a rival wrote.
   if (!slot.wanted) finish_answer(slot);
-  (flight.stack.next ? stats_.first_answers : stats_.answers) += asked.option == 0;
+  (flight.stack.feeds_next() ? stats_.first_answers : stats_.answers) += asked.option == 0;
+  stats_.entry_answers += flight.stack.earlier && asked.option == 0;
   const int32_t grown = slot.search
                             ? static_cast<int32_t>(slot.search->computed())
                             : flight.residents[asked.answer]->keys -

@@ -13,6 +13,8 @@ struct EngineStats {
   int64_t first_answers = 0;    ///< answers of first rounds, which a second round reads
   int64_t answer_tokens = 0;    ///< tokens of the answers of both rounds
   int64_t first_tokens = 0;     ///< tokens of the answers of first rounds
+  int64_t entry_answers = 0;    ///< answers of later rounds, about the entries of lists
+  int64_t entry_tokens = 0;     ///< prefill and decode tokens of these rounds
   int64_t alone_tokens = 0;     ///< tokens that one prompt per question would have computed
   int64_t proposed_tokens = 0;  ///< decode tokens that were guesses
   int64_t accepted_tokens = 0;  ///< proposed tokens that became part of an answer

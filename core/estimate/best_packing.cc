@@ -51,14 +51,15 @@ int64_t cost_of(const EstimateCase& asked, const SampledRecords& rows) {
   const auto count = [&](const Stack& stack) {
     tokens += stack.prompt_tokens();
     for (const Slot& slot : stack.slots) {
-      const int32_t answer =
-          slot.allowed || stack.next || assumed == 0 ? slot.max_tokens : std::min(slot.max_tokens, assumed);
+      const int32_t answer = slot.allowed || stack.feeds_next() || assumed == 0
+                                 ? slot.max_tokens
+                                 : std::min(slot.max_tokens, assumed);
       tokens += kDecoded * answer * static_cast<int64_t>(1 + slot.chain_priors.size());
     }
   };
   for (const Stack& stack : rows.plan(asked, memory, std::min(rows.sample, rows.whole)).stacks) {
     count(stack);
-    if (stack.next) count(stack.next->longest());
+    if (stack.next) count(stack.next->expected());
   }
   return std::max<int64_t>(1, tokens);
 }

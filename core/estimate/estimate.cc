@@ -68,7 +68,7 @@ double share_of_options(const std::vector<Stack>& stacks) {
     options += static_cast<size_t>(
         std::ranges::count_if(stack.slots, [](const Slot& slot) { return slot.allowed != nullptr; }));
   };
-  for (const Stack& stack : stacks) count(stack.next ? stack.next->longest() : stack);
+  for (const Stack& stack : stacks) count(stack.feeds_next() ? stack.next->longest() : stack);
   return slots > 0 ? static_cast<double>(options) / static_cast<double>(slots) : 0;
 }
 
@@ -163,6 +163,8 @@ Estimate estimate(const EstimateCase& asked, const SampledRecords& records) {
     result.findings = found * all;
     result.finding_tokens = static_cast<double>(counted.first_tokens) / found;
   }
+  result.entry_answers = static_cast<double>(counted.entry_answers) * all;
+  result.entry_tokens = static_cast<double>(counted.entry_tokens) * all;
   result.tokens = tokens * all;
   result.phases = whole.phases * all;
   result.tokens_alone = static_cast<double>(counted.alone_tokens) * all;

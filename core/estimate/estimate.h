@@ -47,6 +47,8 @@ struct Estimate {
   double answer_tokens = 0;   ///< of one answer, the mean
   double findings = 0;        ///< answers to documents alone, which a second round reads
   double finding_tokens = 0;  ///< of one of them, the mean
+  double entry_answers = 0;   ///< about the entries of lists, in later rounds
+  double entry_tokens = 0;    ///< prefill and decode tokens of these rounds
   double known_answers = 0;   ///< share of the answers that are options, whose lengths are known
   double tokens = 0;          ///< computed
   double tokens_alone = 0;    ///< by one prompt per question

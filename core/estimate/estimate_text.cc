@@ -74,6 +74,10 @@ std::string answers_text(const Estimate& each) {
   if (each.findings > 0)
     text += fmt::format(", after {} findings of {:.1f} tokens", number_text(std::round(each.findings)),
                         each.finding_tokens);
+  if (each.entry_answers > 0)
+    text += fmt::format(", {} of them about entries in a second round of {} tokens, if every list has {}",
+                        number_text(std::round(each.entry_answers)),
+                        number_text(std::round(each.entry_tokens)), kExpectedEntries);
   if (each.known_answers >= 1) return text + ", all of them options";
   if (each.known_answers > 0) text += fmt::format(", {} % of them options", percent(each.known_answers));
   return text;
@@ -244,6 +248,10 @@ ordered_json estimate_json(const EstimateCase& asked, const Estimate& each) {
     json["findings"] = whole(each.findings);
     json["tokens_a_finding"] = each.finding_tokens;
   }
+  if (each.entry_answers > 0)
+    json["entries"] = {{"assumed", kExpectedEntries},
+                       {"answers", whole(each.entry_answers)},
+                       {"tokens_computed", whole(each.entry_tokens)}};
   if (each.price) {
     json["usd"] = usd_json(each, each.usd_per_hour(), each.usd());
     json["price"] = price_json(*each.price, asked.cost.devices);

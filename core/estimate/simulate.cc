@@ -158,13 +158,17 @@ SimulatedRun simulate(const EstimateCase& asked, const MemoryPlan& memory, int32
   };
   for (const Stack& stack : stacks) {
     count(stack);
-    if (stack.next) count(stack.next->longest());
+    for (auto next = stack.next; next;) {
+      const Stack later = next->expected();
+      count(later);
+      next = later.next;
+    }
   }
   options.pages = static_cast<int32_t>(std::min<int64_t>(memory.pages, pages));
   options.page_size = kPageSize;
   options.prompts = asked.engine.prompts;
   options.assumed_tokens = answer_tokens;
-  options.longest_rounds = true;
+  options.expected_rounds = true;
   options.observer = &observer;
   const StopRules rules(asked.config.vocab, {});
   Engine engine(counted, rules, options);

@@ -148,6 +148,8 @@ std::unique_ptr<Task> make_sample_task(const Tokenizer& tokenizer, const ChatTem
     if (const std::string trouble = examples_trouble(job.method); !trouble.empty()) refuse("{}", trouble);
   if (job.task.kind == TaskKind::chat) return make_chat_task(context);
   check_tokenizer(context);
+  if (job.task.kind == TaskKind::extract)
+    if (const std::string trouble = nested_trouble(job, schema); !trouble.empty()) refuse("{}", trouble);
   if (context.wording.answers == AnswerForm::list) return make_list_task(context, schema);
   return job.task.kind == TaskKind::ask ? make_ask_task(context) : make_extract_task(context, schema);
 }

@@ -68,6 +68,14 @@ void build_map_reduce(std::span<const RecordParts> records, bool shared, std::ve
 /// them.
 void think_first(Stack& stack);
 
+/// Entries that a list is taken to have where nothing is decoded.
+constexpr size_t kExpectedEntries = 4;
+
+/// Makes the questions about the entries that answers list a later round (QuestionParts::entries): a prompt
+/// of its own for each, where nothing is shared, else side by side behind what the list's own question saw,
+/// those of an entry behind what stands before the entry. `records`: those of the stack.
+void ask_entries(Stack& stack, std::span<const RecordParts> records);
+
 /// Refuses a record without documents to be read one by one.
 void check_chains(const RecordParts& record, std::string_view method);
 
@@ -78,6 +86,8 @@ std::vector<std::vector<size_t>> asked_places(const RecordParts& record);
 /// The slot of a question whose answer continues `prompt`; or one for each of its options, or of its samples,
 /// each in a segment of its own.
 void add_slots(Stack& stack, const RecordParts& record, std::span<const size_t> places, SegmentId prompt);
+/// The slot of an answer that continues `prompt`; or one for each of the options of `list`, if it has any.
+void add_slot(Stack& stack, Slot slot, const AnswerTrie* list, SegmentId prompt);
 
 /// A method: what it does to prompts, said once. Every list, check, default and text about methods is read
 /// from here; no other file asks for a method by its name.
@@ -116,6 +126,8 @@ std::string list_trouble(const Job& job);
 
 /// Why a job cannot draw several samples; empty: it can.
 std::string samples_trouble(const Job& job);
+/// Why a job cannot extract values inside of values; empty: it can, or its schema has none.
+std::string nested_trouble(const Job& job, const Schema& schema);
 /// Why the questions of a prompt cannot be limited; empty: they can. `task` may be none: any.
 std::string questions_trouble(const Job::Method& method, TaskKind task);
 /// Why its method cannot word prompts as task.prompt says; empty: it can.

@@ -1,3 +1,4 @@
+#include "core/base/error.h"
 #include "core/base/random_stream.h"
 #include "core/methods/method.h"
 
@@ -232,10 +233,14 @@ void add_slots(Stack& stack, const RecordParts& record, std::span<const size_t> 
       slot.answer = stack.add_after(sees, Role::value, {});
       stack.slots.push_back(std::move(slot));
     }
-  if (places.size() > 1) return;
-  Slot slot = make_slot(record, places[0]);
+  if (places.size() == 1) add_slot(stack, make_slot(record, places[0]), list, prompt);
+}
+
+void add_slot(Stack& stack, Slot slot, const AnswerTrie* list, SegmentId prompt) {
   slot.prompt = slot.answer = prompt;
-  if (!options) return stack.slots.push_back(std::move(slot));
+  if (!list || list->options().empty()) return stack.slots.push_back(std::move(slot));
+  std::vector<Sight> sees = stack.segments[static_cast<size_t>(prompt)].sees;
+  sees.push_back({prompt});
   for (const auto& option : list->options()) {
     slot.allowed = option;
     slot.max_tokens = option->longest();

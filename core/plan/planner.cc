@@ -24,6 +24,17 @@ int64_t token_cost(const RecordParts& record, bool known_document) {
   return cost;
 }
 
+/// Tokens of the longest of some questions and its answer, those about the entries of lists included.
+int64_t longest(const std::vector<QuestionParts>& questions) {
+  int64_t tokens = 0;
+  for (const QuestionParts& question : questions) {
+    tokens = std::max(tokens, std::ssize(question.tokens) + question.max_tokens - 1);
+    if (const EntryParts* entries = question.entries.get())
+      tokens = std::max(tokens, static_cast<int64_t>(entries->most_tokens) + longest(entries->questions));
+  }
+  return tokens;
+}
+
 /// Puts records with equal documents next to each other, otherwise in input order.
 void gather_equal_documents(std::vector<RecordParts>& records) {
   auto less = [](const RecordParts* a, const RecordParts* b) {
@@ -43,12 +54,6 @@ void gather_equal_documents(std::vector<RecordParts>& records) {
 }  // namespace
 
 int64_t least_positions(const RecordParts& record) {
-  const auto longest = [](const std::vector<QuestionParts>& questions) {
-    int64_t tokens = 0;
-    for (const QuestionParts& question : questions)
-      tokens = std::max(tokens, static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1);
-    return tokens;
-  };
   size_t document = record.head.size() + record.document.size(), chain = 0;
   for (const DocumentParts& each : record.documents) chain = std::max(chain, each.tokens.size());
   int64_t first_round = 0;
@@ -159,6 +164,7 @@ std::string Planner::try_build(std::span<const RecordParts> group, std::vector<S
   builder_.build(group, stacks);
   for (size_t i = before; i < stacks.size() && reason.empty(); ++i) {
     think_first(stacks[i]);
+    ask_entries(stacks[i], group);
     reason = unfit(stacks[i]);
   }
   if (!reason.empty()) stacks.resize(before);

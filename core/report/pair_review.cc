@@ -27,7 +27,7 @@ constexpr std::string_view kPairBody = R"html(<main>
 /// The value as JSON in a text, with the text of a chosen option; null where it was not asked for.
 ordered_json side_json(const std::optional<RowAnswer>& answer) {
   if (!answer) return nullptr;
-  const auto value = std::visit([](const auto& held) { return ordered_json(held); }, answer->value);
+  const ordered_json value = value_json(answer->value);
   return {{"value", json_text(value)}, {"option", answer->option.value_or("")}};
 }
 

@@ -58,7 +58,7 @@ void add_marks(const RowAnswer& answer, const ordered_json& value, const Record&
 }
 
 ordered_json item_json(const ReviewItem& item, const Record& record) {
-  const auto value = std::visit([](const auto& held) { return ordered_json(held); }, item.answer.value);
+  const ordered_json value = value_json(item.answer.value);
   const std::optional<double> sure = sureness(item.answer);
   ordered_json out{{"record", item.record},
                    {"attribute", item.attribute.name},

@@ -66,6 +66,9 @@ ordered_json value_for_people(const RowValue& value) {
       return valid_utf8(shorten_text(fmt::format("{}", fmt::join(held, ", ")), kLongestValue));
     else if constexpr (std::is_same_v<Held, std::string>)
       return valid_utf8(shorten_text(held, kLongestValue));
+    else if constexpr (!std::is_arithmetic_v<Held>)
+      return valid_utf8(shorten_text(
+          value_json(held).dump(-1, ' ', false, ordered_json::error_handler_t::replace), kLongestValue));
     else
       return fmt::format("{}", held);
   };

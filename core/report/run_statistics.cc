@@ -87,9 +87,13 @@ void RunStatistics::step(double seconds, const EngineStats& engine, const Pipeli
 
 void RunStatistics::row(const Row& row, const std::vector<Answer>& answers, const Record& record) {
   sample_.add(record, row);
-  for (const Answer& answer : answers) {
+  const auto add = [&](const Answer& answer) {
     value_tokens_.add(static_cast<int64_t>(answer.tokens.size()));
     ++endings_[static_cast<size_t>(answer.ending)];
+  };
+  for (const Answer& answer : answers) {
+    add(answer);
+    visit_inner(answer, add);
   }
   if (const auto* values = std::get_if<ExtractedValues>(&row.content))
     extracted(*values, record);

@@ -20,6 +20,10 @@ const char* stop_name(Stop stop) {
   return kNames[static_cast<size_t>(stop)];
 }
 
+Stack NextRound::expected() const {
+  return longest();
+}
+
 SegmentId Stack::add(Segment segment) {
   segments.push_back(std::move(segment));
   return static_cast<SegmentId>(segments.size() - 1);
@@ -143,6 +147,10 @@ nlohmann::ordered_json stack_json(const Stack& stack,
                                  {"record", nlohmann::ordered_json(record_id(slot.record))},
                                  {"question", slot.question}};
     if (slot.option > 0) entry["option"] = slot.option;
+    if (slot.parent >= 0) {
+      entry["parent"] = slot.parent;
+      entry["entry"] = slot.entry;
+    }
     if (slot.allowed && slot.allowed->list()) entry["allowed"] = slot.allowed->list()->answers();
     for (size_t i = 0; i < slot.chain_priors.size(); ++i)
       entry["chains"].push_back(

@@ -97,6 +97,8 @@ struct Slot {
   int32_t record = 0;        ///< whose answer it is: index into the records of the plan's window
   int32_t question = 0;      ///< index of the question or attribute inside the record
   int32_t option = 0;        ///< of several answers to one question, of which the likeliest is taken
+  int32_t parent = -1;       ///< of a later round: the slot of the round before to whose answer this belongs
+  int32_t entry = 0;         ///< of a later round: which entry of that answer it is about, from 0
   int32_t alone_tokens = 0;  ///< tokens of the prompt, or prompts, that would ask just this
   std::vector<float> chain_priors;  ///< per chain, added to its scores
   float contrast = 0;               ///< of the chains with the amateur
@@ -106,32 +108,40 @@ struct Slot {
 };
 
 struct Stack;
+struct EarlierRound;  // core/engine/answer.h
 
-/// The second of two rounds: a prompt that is made from the answers to another one.
+/// A later round: a prompt that is made from the answers to another one.
 class NextRound {
  public:
   virtual ~NextRound() = default;
+  /// Whether the answers that it is made from are wanted too; else only its own are.
+  virtual bool keeps_answers() const { return false; }
   /// `logprobs`: of the answers.
   virtual Stack after(std::span<const Tokens> answers, std::span<const double> logprobs) const = 0;
   /// The longest that it can be. The tokens of its answers mean nothing.
   virtual Stack longest() const = 0;
+  /// As long as it may well be, where nothing is decoded. Likewise.
+  virtual Stack expected() const;
 };
 
 /// Records packed into one prompt: a small graph of segments and the answers wanted.
 struct Stack {
   std::vector<Segment> segments;
   std::vector<Slot> slots;
-  std::shared_ptr<const NextRound> next;  ///< decoded in its place, once its answers are complete
-  bool later_round = false;               ///< made of an earlier one's answers
-  int64_t window = 0;                     ///< the window of the corpus that its records belong to
+  std::shared_ptr<const NextRound> next;             ///< decoded in its place, once its answers are complete
+  bool later_round = false;                          ///< made of an earlier one's answers
+  std::shared_ptr<const EarlierRound> earlier = {};  ///< the round that it was made of, if that is kept
+  int64_t window = 0;                                ///< the window of the corpus that its records belong to
 
   SegmentId add(Segment segment);
   /// A segment that goes on where the last one that it sees ends.
   SegmentId add_after(std::vector<Sight> sees, Role role, Tokens tokens, bool shared = false);
   int32_t end_position(SegmentId id) const;  ///< the position after the segment's last known token
-  int64_t prompt_tokens() const;             ///< known tokens of all segments
-  int32_t positions() const;                 ///< one more than the highest position any token can take
-  std::vector<int32_t> most_keys() const;    ///< per segment, the most keys it can come to hold
+  /// Whether nobody but the next round reads its answers.
+  bool feeds_next() const { return next && !next->keeps_answers(); }
+  int64_t prompt_tokens() const;           ///< known tokens of all segments
+  int32_t positions() const;               ///< one more than the highest position any token can take
+  std::vector<int32_t> most_keys() const;  ///< per segment, the most keys it can come to hold
 };
 
 /// Throws a fatal error where the graph breaks its rules: sights of later segments, unordered sights, an

@@ -30,8 +30,8 @@ std::string expression_of(const Attribute& attribute) {
   return attribute.type == ValueType::pattern ? attribute.pattern->text() : "";
 }
 
-ordered_json value_json(const Attribute& attribute, const Answer& answer, const std::string& text,
-                        std::string& note) {
+ordered_json answer_json(const Attribute& attribute, const Answer& answer, const std::string& text,
+                         std::string& note) {
   const bool cut = answer.ending == Ending::length;
   if (attribute.type == ValueType::text && !attribute.nullable) {
     if (cut) note = "cut at the length limit";
@@ -42,7 +42,7 @@ ordered_json value_json(const Attribute& attribute, const Answer& answer, const 
   // Nothing to list is an empty list; what cannot be read is not.
   if (attribute.type == ValueType::list && !attribute.nullable && !is_found(read.value) && note.empty())
     return ordered_json::array();
-  return std::visit([](const auto& value) { return ordered_json(value); }, read.value);
+  return value_json(read.value);
 }
 
 /// Answers that are flat JSON objects: the keys are given, each value is decoded by itself under its key, and
@@ -91,7 +91,7 @@ class ObjectAnswer {
       const Attribute& attribute = object.attributes[i];
       const std::string text = context_.tokenizer.decode(answers[i].tokens);
       std::string note;
-      values.emplace_back(attribute.name, value_json(attribute, answers[i], text, note));
+      values.emplace_back(attribute.name, answer_json(attribute, answers[i], text, note));
       const bool cut = answers[i].ending == Ending::length;
       if (cut && out.finish == Finish::stop) out.finish = Finish::length;
       if (!cut && !note.empty() && values.back().second.is_null()) out.finish = Finish::error;

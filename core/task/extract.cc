@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/task/asked_value.h"
 #include "core/task/find_text.h"
 #include "core/task/gold.h"
 #include "core/task/own_prompt.h"
@@ -23,6 +24,8 @@ constexpr std::string_view kJointInstruction =
 
 constexpr std::string_view kProduct = "Product:\n";
 constexpr int64_t kShortestDocument = 16;  // tokens for which examples must leave room
+constexpr int32_t kAnchorTokens = 8;       // of each anchor of a list after the first
+constexpr int64_t kMostWritten = 100'000;  // tokens of an answer that holds all values
 
 const Examples& no_examples() {
   static const Examples none;
@@ -52,9 +55,12 @@ class ExtractTask : public WordedTask {
       refuse("{} has no token for the {{ that opens an answer; use another model, or the method hpd",
              tokenizer_name(context));
     for (const Category& category : schema.categories) {
-      if (!whole_ && !span_tokens_ && has_spans(category)) span_tokens_ = make_span_tokens(context);
-      for (const Attribute& attribute : category.attributes)
-        if (!whole_) make_question(category, attribute, 0);
+      if (!whole_ && !span_tokens_ && has_spans(category.attributes))
+        span_tokens_ = make_span_tokens(context);
+      AskedCategory& asked = asked_[category.name];
+      if (!whole_) asked.values = asked_values(category.attributes);
+      asked.listed = {category.name, whole_ ? category.attributes : listed_attributes(asked.values)};
+      for (const AskedValue& value : asked.values) make_question(asked.listed, value, 0);
     }
     if (!examples_.by_category.empty() && !own_.has_example() && chat_.answer_close.empty())
       refuse(
@@ -73,7 +79,7 @@ class ExtractTask : public WordedTask {
     if (!examples_.by_category.empty()) shown.push_back({"A cup, 3 oz.", {{"Brand", "Oak"}}});
     std::vector<TextPieces> parts{head_pieces(probe, shown), document_pieces({}, "A pen, 7 in.")};
     if (!alone_) parts.push_back(opening_pieces(probe));
-    parts.push_back(question_pieces(probe, probe.attributes[0], 0));
+    parts.push_back(question_pieces(probe, AskedValue{probe.attributes[0]}, 0));
     parts.push_back({{" \"x\",", false}});
     return seam_notices(tokenizer_, chat_, parts);
   }
@@ -96,20 +102,22 @@ class ExtractTask : public WordedTask {
     RecordParts parts;
     parts.bin = bin;
     parts.document = encode(document_pieces(record, record.document));
-    if (!whole_ && has_spans(category_of(record))) add_copies(record, parts);
+    if (!whole_ && has_spans(category_of(record).attributes)) add_copies(record, parts);
     return parts;
   }
 
   std::vector<std::optional<Tokens>> wanted(const Record& record, const json& gold) const override {
     const Category& category = category_of(record);
-    const std::vector<std::optional<std::string>> values = written_values(category, gold);
-    if (whole_) return {encode(object_text(category, values))};
+    if (whole_) return {encode(object_text(category, written_values(category, gold)))};
+    const std::vector<AskedValue>& values = asked_.at(category.name).values;
+    const std::vector<std::optional<json>> known = asked_gold(category.attributes, gold);
     std::vector<std::optional<Tokens>> answers(values.size());
     for (size_t i = 0; i < values.size(); ++i) {
-      if (!values[i]) continue;
+      const auto written = known[i] ? write_value(values[i].attribute, *known[i]) : std::nullopt;
+      if (!written) continue;
       // One of several options ends where it is chosen.
-      const bool chosen = is_chosen(category.attributes[i]);
-      answers[i] = encode(" " + *values[i] + (chosen ? "" : ",\n"));
+      const bool chosen = is_chosen(values[i].attribute);
+      answers[i] = encode(" " + *written + (chosen ? "" : ",\n"));
     }
     return answers;
   }
@@ -118,10 +126,11 @@ class ExtractTask : public WordedTask {
     ExtractedValues out{record.category};
     const Category& category = category_of(record);
     if (!whole_ || answers.empty()) {
-      for (size_t i = 0; i < category.attributes.size(); ++i)
+      size_t next = 0;
+      const FindAnswer find = [&](size_t i) { return i < answers.size() ? &answers[i] : nullptr; };
+      for (const Attribute& attribute : category.attributes)
         out.values.push_back(
-            {category.attributes[i].name,
-             i < answers.size() ? read_own(record, category.attributes[i], answers[i]) : no_answer()});
+            {attribute.name, read_attribute(record, attribute, asked_.at(category.name).values, next, find)});
       return {record.id, std::move(out)};
     }
     const std::string text = tokenizer_.decode(answers[0].tokens);
@@ -129,14 +138,21 @@ class ExtractTask : public WordedTask {
     const bool cut = answers[0].ending == Ending::length;
     for (const Attribute& attribute : category.attributes) {
       out.values.push_back({attribute.name, read_member(attribute, object, cut)});
-      if (attribute.type == ValueType::span) bind_span(record, false, out.values.back().answer);
-      check_digits(record, attribute, job_.method.numbers == Numbers::copied, out.values.back().answer);
+      check_written(record, attribute, out.values.back().answer);
     }
     add_details(answers[0].logprob, text, out);
     return {record.id, std::move(out)};
   }
 
  private:
+  /// A category as it is asked for.
+  struct AskedCategory {
+    Category listed;                 ///< as the prompt lists it, paths as names
+    std::vector<AskedValue> values;  ///< one for each question; empty where one answer holds all
+  };
+  /// The answer to a question, or null.
+  using FindAnswer = std::function<const Answer*(size_t question)>;
+
   const Category& category_of(const Record& record) const { return schema_.of(record.category); }
 
   /// The example with the record's own text, which its prompt must not show; none: how many there are.
@@ -187,8 +203,17 @@ class ExtractTask : public WordedTask {
   /// A line for each attribute.
   std::string attribute_list(const Category& category) const {
     std::string text;
-    for (size_t i = 0; i < category.attributes.size(); ++i)
+    for (size_t i = 0; i < category.attributes.size(); ++i) {
       text += (markers() ? fmt::format("{}. ", i + 1) : "- ") + attribute_line(category.attributes[i]);
+      if (whole_) text += field_lines(category.attributes[i], "  ");
+    }
+    return text;
+  }
+
+  static std::string field_lines(const Attribute& attribute, const std::string& indent) {
+    std::string text;
+    for (const Attribute& field : attribute.fields)
+      text += indent + "- " + attribute_line(field) + field_lines(field, indent + "  ");
     return text;
   }
 
@@ -293,16 +318,22 @@ class ExtractTask : public WordedTask {
     return pieces;
   }
 
-  /// What asks for an attribute: its key, and where the instruction does not list it, what it means.
-  TextPieces question_pieces(const Category& category, const Attribute& attribute, size_t index) const {
+  /// The lines of an attribute and of those inside of it, and the start of the answer, where the instruction
+  /// lists none.
+  TextPieces alone_opening(const Category& listed, const AskedValue& value) const {
+    std::string lines;
+    for (const Attribute& each : listed_attributes({&value, 1})) lines += "- " + attribute_line(each);
+    TextPieces pieces = answer_opening();
+    pieces.insert(pieces.begin(),
+                  {own_.has_question() ? own_question(listed, lines) : "\n\nAttributes:\n" + lines, false});
+    return pieces;
+  }
+
+  /// What asks for a value: its key, and where the instruction does not list it, what it means.
+  TextPieces question_pieces(const Category& listed, const AskedValue& value, size_t index) const {
     TextPieces pieces;
-    if (alone_) {
-      const std::string line = "- " + attribute_line(attribute);
-      pieces = answer_opening();
-      pieces.insert(pieces.begin(),
-                    {own_.has_question() ? own_question(category, line) : "\n\nAttributes:\n" + line, false});
-    }
-    pieces.push_back({key_text(attribute, index), false});
+    if (alone_) pieces = alone_opening(listed, value);
+    pieces.push_back({key_text(value.attribute, index), false});
     return pieces;
   }
 
@@ -324,27 +355,36 @@ class ExtractTask : public WordedTask {
   }
 
   std::shared_ptr<const BinParts> make_bin(const Category& category, std::span<const Example> shown) const {
+    const AskedCategory& asked = asked_.at(category.name);
     auto bin = std::make_shared<BinParts>();
-    bin->instruction = encode_instruction(tokenizer_, head_pieces(category, shown));
+    bin->instruction = encode_instruction(tokenizer_, head_pieces(asked.listed, shown));
     own_.check_head(bin->instruction);
     bin->closing =
         encode(own_.has_document() ? TextPieces{{own_.document_end(), false}} : document_pieces({}, ""));
     if (whole_) {
       QuestionParts object;
-      object.tokens = encode(opening_pieces(category));
+      object.tokens = encode(opening_pieces(asked.listed));
       object.stop = Stop::object;
-      object.max_tokens = 8;
-      for (const Attribute& attribute : category.attributes)
-        object.max_tokens +=
-            static_cast<int32_t>(encode(key_text(attribute, 0)).size()) + job_.method.max_value_tokens;
+      object.max_tokens = 8 + most_written(category.attributes);
       bin->questions.push_back(std::move(object));
       return bin;
     }
-    if (!alone_) bin->opening = encode(opening_pieces(category));
-    for (size_t i = 0; i < category.attributes.size(); ++i)
-      bin->questions.push_back(make_question(category, category.attributes[i], i));
+    if (!alone_) bin->opening = encode(opening_pieces(asked.listed));
+    for (size_t i = 0; i < asked.values.size(); ++i)
+      bin->questions.push_back(make_question(asked.listed, asked.values[i], i));
     if (joint_) bin->label = [this](size_t j) { return make_label(j + 1); };
     return bin;
+  }
+
+  /// Tokens that the values of an object and their keys may take.
+  int32_t most_written(const std::vector<Attribute>& attributes) const {
+    int64_t tokens = 0;
+    for (const Attribute& attribute : attributes) {
+      const int64_t each = attribute.nested() ? most_written(attribute.fields) : job_.method.max_value_tokens;
+      const int64_t count = attribute.type == ValueType::entries ? attribute.max_entries : 1;
+      tokens += std::ssize(encode(key_text(attribute, 0))) + count * each;
+    }
+    return static_cast<int32_t>(std::min<int64_t>(tokens, kMostWritten));
   }
 
   DocumentLabel make_label(size_t number) const {
@@ -355,13 +395,24 @@ class ExtractTask : public WordedTask {
             encode(line("},") + line(fmt::format("\"{}\": {{", number)))};
   }
 
-  QuestionParts make_question(const Category& category, const Attribute& attribute, size_t index) const {
+  /// `listed`: as the prompt lists the category.
+  QuestionParts make_question(const Category& listed, const AskedValue& value, size_t index) const {
+    QuestionParts question = make_answer(value);
+    question.tokens = encode(question_pieces(listed, value, index));
+    if (value.own->type == ValueType::entries) question.entries = make_entries(listed, value, alone_);
+    return question;
+  }
+
+  /// How the answer to a question is decoded.
+  QuestionParts make_answer(const AskedValue& value) const {
+    const Attribute& attribute = value.attribute;
     QuestionParts question;
-    question.tokens = encode(question_pieces(category, attribute, index));
-    if (encode(key_text(attribute, index)).empty())
+    if (encode(key_text(attribute, 0)).empty())
       refuse("{} has no tokens for the attribute \"{}\"; use a model whose tokenizer covers its name",
              tokenizer_name(context_), attribute.name);
     question.max_tokens = job_.method.max_value_tokens;
+    if (value.own->type == ValueType::entries)
+      question.max_tokens += kAnchorTokens * (value.own->max_entries - 1);
     question.stop = job_.method.value_end == ValueEnd::line ? Stop::line : Stop::value;
     question.watch = watch_;
     if (is_chosen(attribute)) add_choices(context_, attribute, true, scores_options(), question);
@@ -374,9 +425,48 @@ class ExtractTask : public WordedTask {
     return question;
   }
 
-  static bool has_spans(const Category& category) {
-    return std::ranges::any_of(category.attributes,
-                               [](const Attribute& each) { return each.type == ValueType::span; });
+  /// The questions about each entry of a list of objects. `opens`: the answer begins with the entry, as
+  /// nothing but the document stands before it.
+  std::shared_ptr<const EntryParts> make_entries(const Category& listed, const AskedValue& list,
+                                                 bool opens) const {
+    auto parts = std::make_shared<EntryParts>();
+    parts->most_entries = static_cast<size_t>(list.own->max_entries);
+    const auto longest = static_cast<size_t>(job_.method.max_value_tokens);
+    parts->most_tokens = encode(entry_pieces(listed, list, "", opens)).size() + longest;
+    parts->spare_tokens = longest - std::min<size_t>(longest, kAnchorTokens);
+    parts->entries = [this, &listed, &list, opens, most = parts->most_tokens](const Tokens& answer) {
+      std::vector<Tokens> opened;
+      for (const std::string& anchor : read_anchors(*list.own, tokenizer_.decode(answer)).texts) {
+        opened.push_back(encode(entry_pieces(listed, list, anchor, opens)));
+        if (opened.back().size() > most) opened.back().resize(most);
+      }
+      return opened;
+    };
+    for (const AskedValue& field : list.fields) {
+      QuestionParts question = make_answer(field);
+      question.tokens = encode(key_text(field.attribute, 0));
+      if (field.own->type == ValueType::entries) question.entries = make_entries(listed, field, false);
+      parts->questions.push_back(std::move(question));
+    }
+    return parts;
+  }
+
+  /// What stands before the fields of an entry: its anchor under its key.
+  TextPieces entry_pieces(const Category& listed, const AskedValue& list, const std::string& anchor,
+                          bool opens) const {
+    const std::string text = line_break_.second + "  " + json(list.attribute.name).dump() + ": " +
+                             json(anchor).dump(-1, ' ', false, json::error_handler_t::replace) + "," +
+                             line_break_.first;
+    TextPieces pieces;
+    if (opens) pieces = alone_opening(listed, list);
+    pieces.push_back({text, false});
+    return pieces;
+  }
+
+  static bool has_spans(const std::vector<Attribute>& attributes) {
+    return std::ranges::any_of(attributes, [](const Attribute& each) {
+      return each.type == ValueType::span || has_spans(each.fields);
+    });
   }
 
   void add_copies(const Record& record, RecordParts& parts) const {
@@ -396,16 +486,68 @@ class ExtractTask : public WordedTask {
     };
   }
 
-  /// The attribute, with a decimal point where the model wrote a number in JSON that the document has with a
-  /// decimal comma: it was converted, so 1.125 is not 1125.
-  static Attribute converted(const Record& record, const Attribute& attribute, std::string_view text) {
-    Attribute out = attribute;
-    const size_t begin = text.find_first_of("0123456789");
-    if (attribute.locale.decimal != Locale::Decimal::comma || begin == std::string_view::npos) return out;
-    std::string digits(text.substr(begin, text.find_first_not_of("0123456789.", begin) - begin));
-    if (find_text(record, digits)) return out;
-    std::ranges::replace(digits, '.', ',');
-    if (find_text(record, digits)) out.locale.decimal = Locale::Decimal::point;
+  /// Binds a value to the document as its type and the job want it, and those inside of it.
+  void check_written(const Record& record, const Attribute& attribute, RowAnswer& answer) const {
+    const auto check_fields = [&](RowObject& object) {
+      for (size_t i = 0; i < object.values.size(); ++i)
+        check_written(record, attribute.fields[i], object.values[i].answer);
+    };
+    if (auto* object = std::get_if<RowObject>(&answer.value)) return check_fields(*object);
+    if (auto* list = std::get_if<std::vector<RowObject>>(&answer.value)) {
+      for (RowObject& entry : *list) check_fields(entry);
+      return;
+    }
+    if (attribute.type == ValueType::span) bind_span(record, false, answer);
+    check_digits(record, attribute, job_.method.numbers == Numbers::copied, answer);
+  }
+
+  /// The value of an attribute from the answers to the questions about it, of which `next` is the first.
+  RowAnswer read_attribute(const Record& record, const Attribute& own, const std::vector<AskedValue>& values,
+                           size_t& next, const FindAnswer& find) const {
+    if (own.type == ValueType::object) {
+      RowObject object;
+      for (const Attribute& field : own.fields)
+        object.values.push_back({field.name, read_attribute(record, field, values, next, find)});
+      return {std::move(object)};
+    }
+    const AskedValue& value = values[next];
+    const Answer* answer = find(next++);
+    if (!answer) return no_answer();
+    return own.type == ValueType::entries ? read_entries(record, value, *answer)
+                                          : read_own(record, own, *answer);
+  }
+
+  /// A list of objects, from the answer that lists its anchors and those about its entries.
+  RowAnswer read_entries(const Record& record, const AskedValue& list, const Answer& answer) const {
+    const Attribute& own = *list.own;
+    const std::string text = tokenizer_.decode(answer.tokens);
+    const Anchors anchors = read_anchors(own, text);
+    const size_t fields = list.fields.size();
+    std::vector<const Answer*> inner(anchors.texts.size() * fields);
+    for (const InnerAnswer& each : answer.inner)
+      if (const size_t at = static_cast<size_t>(each.entry) * fields + static_cast<size_t>(each.field);
+          at < inner.size())
+        inner[at] = &each.answer;
+    std::vector<RowObject> entries;
+    for (size_t entry = 0; entry < anchors.texts.size(); ++entry) {
+      const FindAnswer find = [&](size_t field) { return inner[entry * fields + field]; };
+      RowObject& object = entries.emplace_back();
+      size_t next = 0;
+      for (size_t i = 0; i < own.fields.size(); ++i) {
+        RowAnswer value;
+        if (i == own.anchor) {
+          value = read_text_value(own.fields[i], anchors.texts[entry]);
+          check_written(record, own.fields[i], value);
+        } else {
+          value = read_attribute(record, own.fields[i], list.fields, next, find);
+        }
+        object.values.push_back({own.fields[i].name, std::move(value)});
+      }
+    }
+    RowAnswer out{std::move(entries), anchors.note};
+    if (!anchors.readable) out.value = nullptr;
+    if (answer.ending == Ending::length) out.note = "cut at the length limit";
+    add_answer_details(answer, text, out);
     return out;
   }
 
@@ -413,17 +555,20 @@ class ExtractTask : public WordedTask {
   RowAnswer read_own(const Record& record, const Attribute& attribute, const Answer& answer) const {
     const std::string text = tokenizer_.decode(answer.tokens);
     const bool cut = answer.ending == Ending::length;
-    RowAnswer out = read_value(converted(record, attribute, text), text, cut);
+    RowAnswer out = read_value(as_converted(record, attribute, text), text, cut);
     if (attribute.type == ValueType::span) bind_span(record, cut, out);
     check_digits(record, attribute, job_.method.numbers == Numbers::copied, out);
     if (job_.method.cut_values == CutValues::null || !has_sense_when_cut(attribute.type)) drop_cut_value(out);
     note_search(answer, out);
-    add_details(answer.logprob, text, out);
-    if (job_.output.confidence) {
-      out.confidence = confidence_of(out, answer, null_);
-      out.null_margin = answer.null_margin;
-    }
+    add_answer_details(answer, text, out);
     return out;
+  }
+
+  void add_answer_details(const Answer& answer, const std::string& text, RowAnswer& out) const {
+    add_details(answer.logprob, text, out);
+    if (!job_.output.confidence) return;
+    out.confidence = confidence_of(out, answer, null_);
+    out.null_margin = answer.null_margin;
   }
 
   const Schema& schema_;
@@ -436,6 +581,7 @@ class ExtractTask : public WordedTask {
   std::shared_ptr<const Watch> watch_;
   std::shared_ptr<const TokenSpelling> span_tokens_;  ///< where an attribute is a span
   mutable PatternForms forms_;
+  std::map<std::string, AskedCategory> asked_;                   ///< by category
   std::map<std::string, std::shared_ptr<const BinParts>> bins_;  ///< by name
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/task/text_answers.h"
+#include "core/task/value_path.h"
 #include "core/text/date_text.h"
 #include "core/text/read_number.h"
 #include "core/text/unicode.h"
@@ -362,11 +363,24 @@ void add_spans(const Record& record, Row& row) {
       answer.spans = spans_of(record, answer.value);
   };
   if (auto* extracted = std::get_if<ExtractedValues>(&row.content))
-    for (AttributeValue& value : extracted->values) add(value.answer);
+    visit_values(extracted->values, [&](const std::string&, RowAnswer& answer) {
+      if (!is_nested(answer.value)) add(answer);
+    });
   else if (auto* answers = std::get_if<std::vector<QuestionAnswer>>(&row.content))
     for (QuestionAnswer& each : *answers) add(each.answer);
   else
     add(std::get<RowAnswer>(row.content));
+}
+
+Attribute as_converted(const Record& record, const Attribute& attribute, std::string_view text) {
+  Attribute out = attribute;
+  const size_t begin = text.find_first_of("0123456789");
+  if (attribute.locale.decimal != Locale::Decimal::comma || begin == std::string_view::npos) return out;
+  std::string digits(text.substr(begin, text.find_first_not_of("0123456789.", begin) - begin));
+  if (find_text(record, digits)) return out;
+  std::ranges::replace(digits, '.', ',');
+  if (find_text(record, digits)) out.locale.decimal = Locale::Decimal::point;
+  return out;
 }
 
 }  // namespace sheaf

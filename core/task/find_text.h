@@ -45,4 +45,8 @@ std::vector<std::optional<RowSpan>> spans_of(const Record& record, const RowValu
 /// Says of every value or answer of a row where the document holds it.
 void add_spans(const Record& record, Row& row);
 
+/// The attribute, with a decimal point where the model wrote a number in JSON that the document has with a
+/// decimal comma: it was converted, so 1.125 is not 1125.
+Attribute as_converted(const Record& record, const Attribute& attribute, std::string_view text);
+
 }  // namespace sheaf

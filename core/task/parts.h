@@ -6,6 +6,8 @@
 
 namespace sheaf {
 
+struct EntryParts;
+
 /// A question, or the key of an attribute, as tokens, and how its answer is decoded.
 struct QuestionParts {
   Tokens tokens;
@@ -16,6 +18,7 @@ struct QuestionParts {
   bool copied = false;  ///< only RecordParts::copies are allowed
   std::shared_ptr<const AnswerSearch> search = {};
   std::shared_ptr<const Thinking> thinking = {};
+  std::shared_ptr<const EntryParts> entries = {};  ///< what is asked of each entry that the answer lists
 
   const AnswerTrie* list() const { return allowed ? allowed->list() : nullptr; }
   /// The most tokens that its answer takes, or all its options together.
@@ -25,6 +28,16 @@ struct QuestionParts {
       for (const auto& option : list()->options()) together += option->longest();
     return std::max(together, max_tokens);
   }
+};
+
+/// The questions of a later round about the entries that an answer lists.
+struct EntryParts {
+  /// What stands before the questions about each entry, one for each that the answer lists, in its order.
+  std::function<std::vector<Tokens>(const Tokens& answer)> entries;
+  size_t most_entries = 0;  ///< of an answer
+  size_t most_tokens = 0;   ///< before the questions about an entry
+  size_t spare_tokens = 0;  ///< part of most_tokens that few entries need
+  std::vector<QuestionParts> questions = {};
 };
 
 /// How the j-th document of a joint prompt is told from the others.

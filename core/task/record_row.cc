@@ -39,6 +39,47 @@ void join_confidence(const std::vector<const RowAnswer*>& parts, RowAnswer& best
   for (const RowAnswer* part : parts) best.confidence = std::min(best.confidence, part->confidence);
 }
 
+/// Whether two entries may be one: what both have is the same, and there is something that both have.
+bool is_same_entry(const RowObject& one, const RowObject& other) {
+  bool shared = false;
+  for (size_t i = 0; i < one.values.size() && i < other.values.size(); ++i) {
+    const RowValue &a = one.values[i].answer.value, &b = other.values[i].answer.value;
+    if (!is_found(a) || !is_found(b)) continue;
+    if (is_nested(a) || is_nested(b)) continue;
+    if (a != b) return false;
+    shared = true;
+  }
+  return shared;
+}
+
+void join_nested(const RowAnswer& from, RowAnswer& to);
+
+/// Fills in what one object has and the other does not.
+void join_objects(const RowObject& from, RowObject& to) {
+  for (size_t i = 0; i < to.values.size() && i < from.values.size(); ++i) {
+    RowAnswer& own = to.values[i].answer;
+    const RowAnswer& other = from.values[i].answer;
+    if (!is_found(own.value) && is_found(other.value))
+      own = other;
+    else
+      join_nested(other, own);
+  }
+}
+
+/// The entries of another part that are not there yet, and what it knows of the others.
+void join_nested(const RowAnswer& from, RowAnswer& to) {
+  if (const auto* object = std::get_if<RowObject>(&from.value))
+    if (auto* own = std::get_if<RowObject>(&to.value)) join_objects(*object, *own);
+  const auto* list = std::get_if<std::vector<RowObject>>(&from.value);
+  auto* own = std::get_if<std::vector<RowObject>>(&to.value);
+  if (!list || !own) return;
+  for (const RowObject& entry : *list) {
+    const auto same =
+        std::ranges::find_if(*own, [&](const auto& each) { return is_same_entry(entry, each); });
+    same == own->end() ? own->push_back(entry) : join_objects(entry, *same);
+  }
+}
+
 /// The texts of all parts, each once.
 void join_lists(const std::vector<const RowAnswer*>& parts, Texts& joined) {
   joined.clear();
@@ -46,6 +87,34 @@ void join_lists(const std::vector<const RowAnswer*>& parts, Texts& joined) {
     if (const auto* list = std::get_if<Texts>(&part->value))
       for (const std::string& text : *list)
         if (std::ranges::find(joined, text) == joined.end()) joined.push_back(text);
+}
+
+/// One answer from those of the parts, not counting parts without one. `question`: the first that it is
+/// about; becomes the one behind it.
+RowAnswer merge_parts(const std::vector<const RowAnswer*>& parts, const Scores& scores, size_t& question) {
+  const auto object = std::ranges::find_if(
+      parts, [](const RowAnswer* part) { return std::holds_alternative<RowObject>(part->value); });
+  if (object != parts.end()) {  // whose fields have questions of their own
+    RowAnswer merged = **object;
+    auto& values = std::get<RowObject>(merged.value).values;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const RowAnswer none;
+      std::vector<const RowAnswer*> fields;
+      for (const RowAnswer* part : parts) {
+        const auto* own = std::get_if<RowObject>(&part->value);
+        fields.push_back(own ? &own->values[i].answer : &none);
+      }
+      values[i].answer = merge_parts(fields, scores, question);
+    }
+    return merged;
+  }
+  const size_t chosen = best_part(parts, scores, question++);
+  RowAnswer best = *parts[chosen];
+  join_confidence(parts, best);
+  if (auto* list = std::get_if<Texts>(&best.value)) join_lists(parts, *list);
+  for (const RowAnswer* part : parts)
+    if (part != parts[chosen]) join_nested(*part, best);
+  return best;
 }
 
 }  // namespace
@@ -66,12 +135,11 @@ Row merge_part_rows(std::vector<Row> rows, const Scores& scores) {
   const std::vector<RowAnswer*> answers = answers_of(merged.content);
   std::vector<std::vector<RowAnswer*>> all;
   for (Row& row : rows) all.push_back(answers_of(row.content));
+  size_t question = 0;
   for (size_t i = 0; i < answers.size(); ++i) {
     std::vector<const RowAnswer*> parts;
     for (const std::vector<RowAnswer*>& part : all) parts.push_back(part[i]);
-    RowAnswer& best = *answers[i] = *parts[best_part(parts, scores, i)];
-    join_confidence(parts, best);
-    if (auto* list = std::get_if<Texts>(&best.value)) join_lists(parts, *list);
+    *answers[i] = merge_parts(parts, scores, question);
   }
   if (auto* whole = std::get_if<ExtractedValues>(&merged.content))
     for (size_t part = 1; part < rows.size(); ++part) {
@@ -105,7 +173,10 @@ Row record_row(const Task& task, const Record& record, const Outcome& outcome, c
   const bool batch = output.format == OutputFormat::openai_batch;
   if (output.tokens || batch) {
     int64_t tokens = 0;
-    for (const Answer& answer : outcome.answers) tokens += static_cast<int64_t>(answer.tokens.size());
+    for (const Answer& answer : outcome.answers) {
+      tokens += std::ssize(answer.tokens);
+      visit_inner(answer, [&](const Answer& inner) { tokens += std::ssize(inner.tokens); });
+    }
     if (output.tokens) row.document_tokens = outcome.document_tokens;
     if (batch) row.prompt_tokens = outcome.prompt_tokens;
     row.answer_tokens = tokens;
@@ -159,9 +230,41 @@ const char* finish_name(Finish finish) {
   return finish == Finish::length ? "length" : finish == Finish::error ? "error" : "stop";
 }
 
+bool RowObject::operator==(const RowObject& other) const {
+  return values == other.values;
+}
+
 bool is_found(const RowValue& value) {
   if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return !list->empty();
+  if (const auto* list = std::get_if<std::vector<RowObject>>(&value)) return !list->empty();
+  if (const auto* object = std::get_if<RowObject>(&value))
+    return std::ranges::any_of(object->values, [](const auto& each) { return is_found(each.answer.value); });
   return !std::holds_alternative<std::nullptr_t>(value);
+}
+
+bool is_nested(const RowValue& value) {
+  return std::holds_alternative<RowObject>(value) || std::holds_alternative<std::vector<RowObject>>(value);
+}
+
+nlohmann::ordered_json value_json(const RowValue& value) {
+  const auto of_object = [](const RowObject& object) {
+    auto out = nlohmann::ordered_json::object();
+    for (const AttributeValue& each : object.values) out[each.name] = value_json(each.answer.value);
+    return out;
+  };
+  if (const auto* object = std::get_if<RowObject>(&value)) return of_object(*object);
+  if (const auto* list = std::get_if<std::vector<RowObject>>(&value)) {
+    auto out = nlohmann::ordered_json::array();
+    for (const RowObject& entry : *list) out.push_back(of_object(entry));
+    return out;
+  }
+  const auto plain = [](const auto& held) -> nlohmann::ordered_json {
+    if constexpr (std::is_constructible_v<nlohmann::ordered_json, decltype(held)>)
+      return nlohmann::ordered_json(held);
+    else
+      return nullptr;
+  };
+  return std::visit(plain, value);
 }
 
 RowValue row_number(const nlohmann::json& number) {

@@ -10,9 +10,19 @@
 
 namespace sheaf {
 
-/// What was found: nothing, a text, a number, true or false, or a list of texts.
-using RowValue =
-    std::variant<std::nullptr_t, std::string, int64_t, uint64_t, double, bool, std::vector<std::string>>;
+struct AttributeValue;
+
+/// The values of an object, in the schema's order.
+struct RowObject {
+  std::vector<AttributeValue> values;
+
+  bool operator==(const RowObject& other) const;
+};
+
+/// What was found: nothing, a text, a number, true or false, a list of texts, an object, or a list of
+/// objects. An empty list that is read back from a row is one of texts.
+using RowValue = std::variant<std::nullptr_t, std::string, int64_t, uint64_t, double, bool,
+                              std::vector<std::string>, RowObject, std::vector<RowObject>>;
 
 /// Why the answer to a dialog ended.
 enum class Finish : uint8_t {
@@ -105,8 +115,14 @@ bool is_row_key(std::string_view name);
 /// "stop" or "length".
 const char* finish_name(Finish finish);
 
-/// Whether a value says something: not null and no empty list.
+/// Whether a value says something: not null, no empty list, and no object without such a value.
 bool is_found(const RowValue& value);
+
+/// Whether it is an object or a list of objects, whose values have notes and spans of their own.
+bool is_nested(const RowValue& value);
+
+/// The value as JSON, objects inside of it with their keys in order.
+nlohmann::ordered_json value_json(const RowValue& value);
 
 /// A number of JSON as a value.
 RowValue row_number(const nlohmann::json& number);

@@ -17,8 +17,15 @@ enum class ValueType : uint8_t {
   pattern,  ///< a text that the attribute's pattern matches
   enumeration,
   list,
-  span,  ///< a text that the document holds
+  span,     ///< a text that the document holds
+  object,   ///< values of its own: the attribute's fields
+  entries,  ///< a list of objects, each with the attribute's fields
 };
+
+constexpr int32_t kDeepest = 4;          ///< attributes inside of attributes, the outermost counted
+constexpr size_t kMostFields = 1000;     ///< of one attribute, those of its fields counted
+constexpr int32_t kUsualEntries = 20;    ///< of a list of objects, if it does not say how many
+constexpr int32_t kEntriesLimit = 1000;  ///< of a list of objects
 
 /// Bounds of a value, each within them.
 struct ValueLimits {
@@ -45,6 +52,11 @@ struct Attribute {
   Locale locale = {};  ///< of a number or a date: how it is written
   ValueLimits limits = {};
   bool nullable = true;  ///< of an AnswerObject: null is a value too. What is extracted may always be null
+  std::vector<Attribute> fields = {};   ///< of an object, or of each entry of a list of objects
+  size_t anchor = 0;                    ///< of a list of objects: the field that tells its entries apart
+  int32_t max_entries = kUsualEntries;  ///< of a list of objects: the others are left out, with a note
+
+  bool nested() const { return type == ValueType::object || type == ValueType::entries; }
 };
 
 struct Category {
@@ -66,6 +78,24 @@ struct Schema {
   /// The category of a record that is known to have one.
   const Category& of(std::string_view name) const;
 };
+
+/// The first attribute that has fields, or null.
+const Attribute* find_nested(const Schema& schema);
+
+/// The fields of an attribute, and theirs.
+size_t count_fields(const Attribute& attribute);
+
+/// Why an attribute with fields cannot be as it is: too deep, too many fields, or two of one name; empty: it
+/// can. Fields are expected to be checked.
+std::string fields_trouble(const Attribute& attribute);
+
+/// Sets the anchor of a list of objects: the field called `name`, or the first text where it is empty. Says
+/// why that cannot be; empty: it can.
+std::string set_anchor(Attribute& list, std::string_view name);
+
+/// Why the name of a plain attribute would be taken for a path into another attribute of the category; empty:
+/// it would not.
+std::string path_trouble(const Category& category);
 
 /// An attribute as the model reads it in a list: "Size: of the shoe (a number)" and a newline.
 std::string attribute_line(const Attribute& attribute);

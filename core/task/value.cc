@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/engine/stop_rules.h"
+#include "core/task/json_parts.h"
 #include "core/text/date_text.h"
 #include "core/text/json_reader.h"
 #include "core/text/read_number.h"
@@ -17,31 +18,12 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kCut = "cut at the length limit";
-constexpr const char* kCutBefore = "the answer was cut at the length limit before this value";
-
-std::string_view trim(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
-
-bool same_letters(std::string_view a, std::string_view b) {
-  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i)
-    if (lower(a[i]) != lower(b[i])) return false;
-  return true;
-}
 
 /// Words that models write where null was meant.
 bool stands_for_null(std::string_view text) {
   for (std::string_view word : {"", "none", "n/a", "unknown", "not specified", "not mentioned", "-"})
     if (same_letters(trim(text), word)) return true;
   return false;
-}
-
-std::string in_quotes(std::string_view text) {
-  return '"' + valid_utf8(text.substr(0, 60)) + '"';
 }
 
 RowAnswer null_for(std::string_view text) {
@@ -55,39 +37,6 @@ struct Literal {
   std::string text = {};            ///< of a text what is inside its quotes, otherwise as written
   std::vector<Literal> parts = {};  ///< of a list
 };
-
-/// Calls `look` with the place and the depth of each character outside of strings, brackets with that of the
-/// text around them.
-template <class Look>
-void scan_json(std::string_view text, Look&& look) {
-  int64_t depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\') ++i;
-      if (c == '"') quoted = false;
-      continue;
-    }
-    if (c == ']' || c == '}') --depth;
-    look(i, depth);
-    if (c == '[' || c == '{') ++depth;
-    if (c == '"') quoted = true;
-  }
-}
-
-/// The parts of a well-formed list or object, without its brackets, between its outermost commas.
-std::vector<std::string_view> parts_of(std::string_view inside) {
-  std::vector<std::string_view> parts;
-  size_t begin = 0;
-  scan_json(inside, [&](size_t i, int64_t depth) {
-    if (inside[i] != ',' || depth != 0) return;
-    parts.push_back(inside.substr(begin, i - begin));
-    begin = i + 1;
-  });
-  if (!trim(inside).empty()) parts.push_back(inside.substr(begin));
-  return parts;
-}
 
 /// Nothing where the text is not JSON.
 std::optional<Literal> read_literal(std::string_view text) {
@@ -309,8 +258,11 @@ RowAnswer typed_value(const Attribute& attribute, const Literal& literal) {
         return literal.kind == Kind::list && literal.parts.empty() ? RowAnswer{} : null_for(text);
       return {std::move(*texts)};
     }
+    case ValueType::object:
+    case ValueType::entries:
+      break;  // what they hold is read one by one
   }
-  return {nullptr, "unknown type"};
+  return {nullptr, "not a plain value: " + in_quotes(text)};
 }
 
 RowAnswer value_of(const Attribute& attribute, const Literal& literal) {
@@ -318,20 +270,6 @@ RowAnswer value_of(const Attribute& attribute, const Literal& literal) {
   if (const std::string broken = broken_limit(attribute.limits, value.value); !broken.empty())
     return {nullptr, broken + ": " + in_quotes(literal.text)};
   return value;
-}
-
-/// Where a whole member of an object ends: at each comma or line break behind one.
-std::vector<size_t> member_ends(std::string_view text) {
-  std::vector<size_t> ends;
-  bool has_key = false;
-  char last = 0;  // what stands before, spaces and strings apart
-  scan_json(text, [&](size_t i, int64_t depth) {
-    const char c = text[i];
-    if ((c == ',' || c == '\n') && depth == 1 && has_key && last != ':') ends.push_back(i);
-    if (depth == 1 && (c == ',' || c == ':')) has_key = c == ':';
-    if (c != ' ' && c != '\t' && c != '\r' && c != '\n') last = c;
-  });
-  return ends;
 }
 
 /// What is left of a list that was cut short.
@@ -353,14 +291,11 @@ std::optional<Literal> read_open_string(std::string_view text) {
   return read_literal(valid_utf8(text) + '"');
 }
 
-/// Where the JSON string that the text begins with ends.
-size_t string_end(std::string_view text) {
-  size_t at = 1;
-  while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
-  return at + 1;
-}
-
 }  // namespace
+
+std::string in_quotes(std::string_view text) {
+  return '"' + valid_utf8(text.substr(0, 60)) + '"';
+}
 
 RowAnswer read_value(const Attribute& attribute, std::string_view text, bool cut) {
   const size_t line = text.find('\n');
@@ -416,44 +351,9 @@ RowAnswer read_text_value(const Attribute& attribute, std::string_view text) {
   return value_of(attribute, {Literal::Kind::text, valid_utf8(trim(text))});
 }
 
-WrittenObject read_object(std::string_view written) {
-  std::string text = "{" + valid_utf8(written);
-  const size_t end = object_end(std::string_view(text).substr(1));
-  if (end != std::string::npos) text.resize(end + 1);
-  WrittenObject object;
-  object.whole = read_json(text).is_object();
-  if (!object.whole) {
-    // Behind the first mistake no end is one, before it all are.
-    const std::vector<size_t> ends = member_ends(text);
-    const auto good = std::partition_point(ends.begin(), ends.end(), [&](size_t cut) {
-      return !read_json(text.substr(0, cut) + "}").is_discarded();
-    });
-    if (good == ends.begin()) return object;
-    text.resize(*std::prev(good));
-    text += '}';
-    if (!read_json(text).is_object()) return object;
-  }
-  for (const std::string_view member : parts_of(trim(text).substr(1, trim(text).size() - 2))) {
-    const std::string_view from = trim(member);
-    const size_t key = string_end(from);
-    object.members.emplace_back(read_json(from.substr(0, key)).get<std::string>(),
-                                trim(from.substr(from.find(':', key) + 1)));
-  }
-  return object;
-}
-
-RowAnswer read_member(const Attribute& attribute, const WrittenObject& object, bool cut) {
-  const std::string* found = nullptr;
-  for (const auto& [key, text] : object.members)
-    if (key == attribute.name) found = &text;
-  for (const auto& [key, text] : object.members)
-    if (!found && same_letters(trim(key), trim(attribute.name))) found = &text;
-  if (!found)
-    return {nullptr, object.whole ? "the model left it out"
-                     : cut        ? kCutBefore
-                                  : "the answer cannot be read as far as this value"};
-  // What is in an object is JSON already.
-  return value_of(attribute, *read_literal(*found));
+RowAnswer read_json_value(const Attribute& attribute, std::string_view text) {
+  const auto literal = read_literal(text);
+  return literal ? value_of(attribute, *literal) : RowAnswer{nullptr, "not JSON: " + in_quotes(text)};
 }
 
 RowAnswer read_line(std::string_view text, bool cut) {

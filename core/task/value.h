@@ -22,13 +22,27 @@ RowAnswer read_text_value(const Attribute& attribute, std::string_view text);
 struct WrittenObject {
   std::vector<std::pair<std::string, std::string>> members = {};  ///< key, and the value's JSON
   bool whole = false;                                             ///< nothing was cut off or broken
+  std::string broken = {};                                        ///< what stands behind them, if anything
 };
 
 /// The object whose members the model wrote after a `{`, as far as it can be read: a cut or broken one loses
 /// its last members only.
 WrittenObject read_object(std::string_view written);
 
-/// The attribute's value in an object; `cut`: the answer hit its length limit.
+/// Reads the JSON of a value.
+RowAnswer read_json_value(const Attribute& attribute, std::string_view text);
+
+/// What to say of a list with `count` entries where it may have fewer.
+std::string left_out(const Attribute& list, size_t count);
+
+/// The beginning of a text in quotes, for a note.
+std::string in_quotes(std::string_view text);
+
+/// The note of a value that a cut answer does not reach.
+constexpr const char* kCutBefore = "the answer was cut at the length limit before this value";
+
+/// The attribute's value in an object, an object or a list of objects with all that is in it; `cut`: the
+/// answer hit its length limit.
 RowAnswer read_member(const Attribute& attribute, const WrittenObject& object, bool cut);
 
 /// What a model wrote under one number of a list.

@@ -57,7 +57,8 @@ ordered_json about_file(std::string_view bytes) {
   return {{"bytes", bytes.size()}, {"sha256", sha256(bytes)}};
 }
 
-constexpr uint8_t kWatched = 0x80, kVoiced = 0x40;
+constexpr uint8_t kWatched = 0x80, kVoiced = 0x40, kInner = 0x20;
+constexpr int kDeepestInner = 8;  // answers inside of answers
 
 void append_number(uint64_t number, std::string& bytes) {
   for (; number >= 128; number >>= 7) bytes += static_cast<char>((number & 127) | 128);
@@ -96,23 +97,31 @@ void append_answer(const Answer& answer, std::string& bytes) {
                        answer.null_margin != plain.null_margin;
   const bool voiced = !answer.voices.empty();
   bytes += static_cast<char>(static_cast<uint8_t>(answer.ending) | (watched ? kWatched : 0) |
-                             (voiced ? kVoiced : 0));
+                             (voiced ? kVoiced : 0) | (answer.inner.empty() ? 0 : kInner));
   append_number(answer.tokens.size(), bytes);
   for (const TokenId token : answer.tokens) append_number(static_cast<uint32_t>(token), bytes);
   for (const int32_t voice : answer.voices) append_number(static_cast<uint32_t>(voice), bytes);
   append_double(answer.logprob, bytes);
-  if (!watched) return;
-  append_double(answer.null_logprob, bytes);
-  append_double(answer.alternative, bytes);
-  append_double(answer.null_margin, bytes);
+  if (watched) {
+    append_double(answer.null_logprob, bytes);
+    append_double(answer.alternative, bytes);
+    append_double(answer.null_margin, bytes);
+  }
+  if (answer.inner.empty()) return;
+  append_number(answer.inner.size(), bytes);
+  for (const InnerAnswer& each : answer.inner) {
+    append_number(static_cast<uint32_t>(each.entry), bytes);
+    append_number(static_cast<uint32_t>(each.field), bytes);
+    append_answer(each.answer, bytes);
+  }
 }
 
-std::optional<Answer> take_answer(std::string_view& bytes) {
-  if (bytes.empty()) return std::nullopt;
+std::optional<Answer> take_answer(std::string_view& bytes, int depth) {
+  if (bytes.empty() || depth > kDeepestInner) return std::nullopt;
   const auto head = static_cast<uint8_t>(bytes.front());
   bytes.remove_prefix(1);
   Answer answer;
-  const uint8_t ending = head & static_cast<uint8_t>(~(kWatched | kVoiced));
+  const uint8_t ending = head & static_cast<uint8_t>(~(kWatched | kVoiced | kInner));
   if (ending > static_cast<uint8_t>(Ending::searched)) return std::nullopt;
   answer.ending = static_cast<Ending>(ending);
   const auto count = take_number(bytes);
@@ -131,6 +140,17 @@ std::optional<Answer> take_answer(std::string_view& bytes) {
   if (head & kWatched && !(take_double(bytes, answer.null_logprob) &&
                            take_double(bytes, answer.alternative) && take_double(bytes, answer.null_margin)))
     return std::nullopt;
+  if (!(head & kInner)) return answer;
+  const auto inner = take_number(bytes);
+  if (!inner || *inner > bytes.size()) return std::nullopt;
+  for (uint64_t i = 0; i < *inner; ++i) {
+    const auto entry = take_number(bytes), field = take_number(bytes);
+    constexpr uint64_t most = std::numeric_limits<int32_t>::max();
+    if (!entry || !field || *entry > most || *field > most) return std::nullopt;
+    auto own = take_answer(bytes, depth + 1);
+    if (!own) return std::nullopt;
+    answer.inner.push_back({static_cast<int32_t>(*entry), static_cast<int32_t>(*field), *std::move(own)});
+  }
   return answer;
 }
 

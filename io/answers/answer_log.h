@@ -16,7 +16,7 @@ namespace sheaf {
 void append_answer(const Answer& answer, std::string& bytes);
 
 /// Reads one and takes it off the front; nothing where it does not stand there whole.
-std::optional<Answer> take_answer(std::string_view& bytes);
+std::optional<Answer> take_answer(std::string_view& bytes, int depth = 0);
 
 /// The answers of a run, in its folder, so that a later run need not decode them again (docs/reuse.md).
 ///

@@ -38,6 +38,8 @@ void add_trie(Digester& digester, const AnswerTrie* trie) {
   for (const Tokens& answer : trie->answers()) digester.tokens(answer);
 }
 
+std::vector<std::array<uint8_t, 32>> question_digests(const std::vector<QuestionParts>& questions);
+
 std::array<uint8_t, 32> question_digest(const QuestionParts& question) {
   Digester digester;
   digester.tokens(question.tokens)
@@ -50,6 +52,10 @@ std::array<uint8_t, 32> question_digest(const QuestionParts& question) {
   if (question.thinking) {  // of others it adds nothing, so that their digests stay what they were
     digester.number(static_cast<uint64_t>(question.thinking->budget)).tokens(question.thinking->close);
     digester.tokens(question.thinking->cut);
+  }
+  if (const EntryParts* entries = question.entries.get()) {  // likewise
+    digester.text("entries").number(entries->most_entries);
+    for (const auto& each : question_digests(entries->questions)) digester.digest(each);
   }
   add_trie(digester, list);
   digester.text(question.allowed ? question.allowed->name() : "");

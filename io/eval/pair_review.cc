@@ -35,8 +35,7 @@ struct Said {
 
   uint64_t digest() const {
     ordered_json all = ordered_json::array();
-    for (const auto& [name, answer] : values)
-      all.push_back({name, std::visit([](const auto& held) { return ordered_json(held); }, answer.value)});
+    for (const auto& [name, answer] : values) all.push_back({name, value_json(answer.value)});
     return hash_text(all.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
   }
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/task/value_path.h"
 #include "io/base/json_file.h"
 
 namespace sheaf {
@@ -86,7 +87,8 @@ ConfidenceScales read_confidence_file(const std::string& path) {
 
 void scale_confidence(const ConfidenceScales& scales, Row& row) {
   if (auto* extracted = std::get_if<ExtractedValues>(&row.content)) {
-    for (AttributeValue& value : extracted->values) scale_answer(scales, value.answer);
+    visit_values(extracted->values,
+                 [&](const std::string&, RowAnswer& answer) { scale_answer(scales, answer); });
   } else if (auto* answers = std::get_if<std::vector<QuestionAnswer>>(&row.content)) {
     for (QuestionAnswer& question : *answers) scale_answer(scales, question.answer);
   } else {

@@ -17,7 +17,8 @@ constexpr size_t kMostBytes = 128 << 20;  // of all categories, attributes that 
 constexpr std::pair<const char*, ValueType> kTypes[] = {
     {"text", ValueType::text},       {"span", ValueType::span},        {"number", ValueType::number},
     {"integer", ValueType::integer}, {"enum", ValueType::enumeration}, {"boolean", ValueType::boolean},
-    {"date", ValueType::date},       {"pattern", ValueType::pattern},  {"list", ValueType::list}};
+    {"date", ValueType::date},       {"pattern", ValueType::pattern},  {"list", ValueType::list},
+    {"object", ValueType::object}};
 
 ValueType read_type(YamlMap& map) {
   std::string word = "text";
@@ -92,8 +93,63 @@ void read_locale(YamlMap& map, Attribute& attribute) {
   attribute.locale = *locale;
 }
 
+struct Shared {
+  std::vector<std::string> names;
+  std::unordered_map<std::string, Attribute> attributes;
+};
+
+Attribute read_attribute(const YamlPtr& node, const std::string& name, const Shared& shared, int32_t depth);
+
+/// `depth`: of the attribute, 1 for one of a category.
+Attribute listed_attribute(const YamlPtr& item, const Shared& shared, int32_t depth) {
+  if (item->kind == YamlNode::Kind::map) return read_attribute(item, {}, shared, depth);
+  const std::string name = yaml_scalar(*item, "an attribute");
+  const auto found = shared.attributes.find(name);
+  if (found != shared.attributes.end()) return found->second;
+  const std::string near = nearest_spelling(name, shared.names);
+  refuse("{}: attribute \"{}\" is not defined under attributes{}", item->place.text(), shorten_text(name, 60),
+         near.empty()
+             ? fmt::format("; define it there or write {{name: {}, type: text}}", shorten_text(name, 60))
+             : fmt::format("; did you mean \"{}\"?", near));
+}
+
+/// The attributes of an object, or of the entries of a list of objects.
+void read_fields(YamlMap& map, Attribute& attribute, const Shared& shared, int32_t depth) {
+  const YamlPtr fields = map.node("attributes");
+  if (fields && attribute.type == ValueType::list) attribute.type = ValueType::entries;
+  const bool list = attribute.type == ValueType::entries;
+  std::string anchor;
+  map.text("anchor", anchor);
+  map.integer("max_entries", attribute.max_entries, {1, kEntriesLimit});
+  for (const char* key : {"anchor", "max_entries"})
+    if (map.has(key) && !list)
+      refuse("{}: {} belongs to a list of objects; give \"{}\" type: list and attributes, or remove it",
+             map.where(key), key, attribute.name);
+  if (!attribute.nested()) {
+    if (fields)
+      refuse("{}: \"{}\" has attributes of its own; set type: object or type: list, or remove them",
+             fields->place.text(), attribute.name);
+    return;
+  }
+  if (!fields || fields->kind != YamlNode::Kind::list)
+    refuse("{}: the object \"{}\" needs attributes: a list of its attributes",
+           fields ? fields->place.text() : map.where(), attribute.name);
+  if (depth >= kDeepest)
+    refuse("{}: \"{}\" is nested deeper than {} levels; make its attributes those of the one around it",
+           map.where(), attribute.name, kDeepest);
+  size_t count = 0;  // shared attributes can have many fields
+  for (size_t i = 0; i < fields->items.size() && count <= kMostFields; ++i) {
+    attribute.fields.push_back(listed_attribute(fields->items[i], shared, depth + 1));
+    count += 1 + count_fields(attribute.fields.back());
+  }
+  std::string trouble = fields_trouble(attribute);
+  if (!trouble.empty()) refuse("{}: {}", fields->place.text(), trouble);
+  if (list) trouble = set_anchor(attribute, anchor);
+  if (!trouble.empty()) refuse("{}: {}", map.where("anchor"), trouble);
+}
+
 /// Reads what defines an attribute; its name is a key of the map, or already known (`name` not empty).
-Attribute read_attribute(const YamlPtr& node, const std::string& name) {
+Attribute read_attribute(const YamlPtr& node, const std::string& name, const Shared& shared, int32_t depth) {
   YamlMap map(node, name.empty() ? "attribute" : name);
   Attribute attribute;
   attribute.name = name;
@@ -108,6 +164,7 @@ Attribute read_attribute(const YamlPtr& node, const std::string& name) {
   read_locale(map, attribute);
   const YamlPtr options = map.node("options");
   read_pattern(map, attribute);
+  read_fields(map, attribute, shared, depth);
   map.finish();
   if (!attribute.unit.empty() && attribute.type != ValueType::number && attribute.type != ValueType::integer)
     refuse("{}: attribute \"{}\" has a unit but is not a number; set type: number or remove the unit",
@@ -116,38 +173,23 @@ Attribute read_attribute(const YamlPtr& node, const std::string& name) {
   return attribute;
 }
 
-struct Shared {
-  std::vector<std::string> names;
-  std::unordered_map<std::string, Attribute> attributes;
-};
-
+/// A shared attribute may name those above it.
 Shared read_shared(const YamlPtr& node) {
   Shared shared;
   if (!node) return shared;
   YamlMap check(node, "attributes");
   for (const YamlNode::Entry& entry : node->entries) {
     const std::string name = checked_name(entry.key, entry.place, "attribute");
+    shared.attributes.emplace(name, read_attribute(entry.value, name, shared, 1));
     shared.names.push_back(name);
-    shared.attributes.emplace(name, read_attribute(entry.value, name));
   }
   return shared;
-}
-
-Attribute listed_attribute(const YamlPtr& item, const Shared& shared) {
-  if (item->kind == YamlNode::Kind::map) return read_attribute(item, {});
-  const std::string name = yaml_scalar(*item, "an attribute");
-  const auto found = shared.attributes.find(name);
-  if (found != shared.attributes.end()) return found->second;
-  const std::string near = nearest_spelling(name, shared.names);
-  refuse("{}: attribute \"{}\" is not defined under attributes{}", item->place.text(), shorten_text(name, 60),
-         near.empty()
-             ? fmt::format("; define it there or write {{name: {}, type: text}}", shorten_text(name, 60))
-             : fmt::format("; did you mean \"{}\"?", near));
 }
 
 size_t bytes_of(const Attribute& attribute) {
   size_t bytes = sizeof attribute + attribute.description.size();
   for (const std::string& option : attribute.options) bytes += sizeof(std::string) + option.size();
+  for (const Attribute& field : attribute.fields) bytes += bytes_of(field);
   return bytes;
 }
 
@@ -164,7 +206,7 @@ Category read_category(const YamlNode::Entry& entry, const Shared& shared, size_
            list.describe());
   std::unordered_set<std::string> seen;
   for (const YamlPtr& item : list.items) {
-    Attribute attribute = listed_attribute(item, shared);
+    Attribute attribute = listed_attribute(item, shared, 1);
     if (!seen.insert(attribute.name).second)
       refuse("{}: attribute \"{}\" appears twice; remove one", item->place.text(), attribute.name);
     if (bytes_of(attribute) > room)
@@ -175,6 +217,8 @@ Category read_category(const YamlNode::Entry& entry, const Shared& shared, size_
     room -= bytes_of(attribute);
     category.attributes.push_back(std::move(attribute));
   }
+  if (const std::string trouble = path_trouble(category); !trouble.empty())
+    refuse("{}: {}", list.place.text(), trouble);
   return category;
 }
 
@@ -207,6 +251,7 @@ std::optional<Category> read_json_category(const std::string& path) {
 }  // namespace
 
 std::string_view type_word(ValueType type) {
+  if (type == ValueType::entries) return "list";
   return std::ranges::find(kTypes, type, [](const auto& each) { return each.second; })->first;
 }
 

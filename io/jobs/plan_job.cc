@@ -63,6 +63,10 @@ nlohmann::ordered_json JobPlan::json() const {
   if (experts.count > 0) json["rows_per_expert"] = rows_per_expert();
   if (reuses) json["reused"] = read.reused;
   if (read.trusted > 0) json["trusted"] = read.trusted;
+  if (engine.entry_answers > 0)
+    json["entries"] = {{"assumed", kExpectedEntries},
+                       {"answers", engine.entry_answers},
+                       {"tokens_computed", engine.entry_tokens}};
   if (engine.first_answers > 0) json[thinks ? "thoughts" : "findings"] = engine.first_answers;
   for (const Bin& bin : bins)
     json["bins"][bin.title] = {
@@ -104,6 +108,10 @@ std::string JobPlan::text(const Job& job) const {
         prompts.question_tokens());
   say("tokens   {} computed; without sharing {} ({:.1f}x)", tokens, engine.alone_tokens,
       tokens > 0 ? static_cast<double>(engine.alone_tokens) / static_cast<double>(tokens) : 0);
+  if (engine.entry_answers > 0)
+    say("rounds   2: {} tokens for values and lists, then {} for {} about entries, if every list has {}",
+        tokens - engine.entry_tokens, engine.entry_tokens, counted(engine.entry_answers, "answer"),
+        kExpectedEntries);
   if (!job.engine.kv_store.path.empty())
     say("store    plan does not look into {}; a run uses what it holds instead of computing it",
         job.engine.kv_store.path);
@@ -152,7 +160,7 @@ std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool a
   EngineOptions options = opened.engine_options(backend);
   options.assumed_tokens = answer_tokens;
   options.speculation = {};  // what a model would accept is not known
-  options.longest_rounds = true;
+  options.expected_rounds = true;
   const StopRules rules(opened.model().config.vocab, {});
   Engine engine(backend, rules, options);
 

@@ -80,7 +80,7 @@ class RowFilter {
 
   /// Whether it is the value, or a list that holds it.
   bool is_value(const RowValue& value) const {
-    const auto held = std::visit([](const auto& own) { return nlohmann::json(own); }, value);
+    const nlohmann::json held = value_json(value);
     if (std::ranges::find(typed_, held) != typed_.end()) return true;
     if (const auto* list = std::get_if<std::vector<std::string>>(&value))
       if (std::ranges::find(*list, value_) != list->end()) return true;

@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/methods/method.h"
 #include "core/plan/pipeline.h"
+#include "core/task/asked_value.h"
 #include "core/task/record_row.h"
 #include "core/task/samples.h"
 #include "core/text/utf8.h"
@@ -35,7 +36,7 @@ struct DecodedJob {
 };
 
 std::string value_text(const RowValue& value) {
-  return std::visit([](const auto& held) { return nlohmann::json(held).dump(); }, value);
+  return value_json(value).dump();
 }
 
 /// `place`: of the answer among those of the record, to whose questions there may be several samples, and
@@ -46,8 +47,23 @@ std::string question_name(const OpenedJob& opened, const Record& record, size_t 
   if (job.task.kind == TaskKind::ask) return record.questions[question % record.questions.size()].text;
   if (job.task.kind == TaskKind::chat) return record.dialog.turns.back();
   if (find_method(job.method.name).wording.answers != AnswerForm::each) return "the whole object";
-  const std::vector<Attribute>& attributes = opened.schema().of(record.category).attributes;
-  return attributes[question % attributes.size()].name;
+  const std::vector<AskedValue> values = asked_values(opened.schema().of(record.category).attributes);
+  return values[question % values.size()].path;
+}
+
+/// Answers about the entries of a list, by their paths.
+void add_inner(const OpenedJob& opened, const AskedValue& list, const std::string& path, const Answer& answer,
+               std::vector<Compared>& all) {
+  for (const InnerAnswer& each : answer.inner) {
+    const AskedValue& field = list.fields.at(static_cast<size_t>(each.field));
+    const std::string own = fmt::format("{}[{}]{}", path, each.entry, field.path.substr(list.path.size()));
+    all.push_back({own,
+                   each.answer.tokens,
+                   each.answer.ending,
+                   {},
+                   valid_utf8(opened.tokenizer().decode(each.answer.tokens))});
+    add_inner(opened, field, own, each.answer, all);
+  }
 }
 
 std::vector<Compared> by_token(const OpenedJob& opened, const Record& record,
@@ -59,6 +75,12 @@ std::vector<Compared> by_token(const OpenedJob& opened, const Record& record,
                    answers[i].ending,
                    {},
                    valid_utf8(opened.tokenizer().decode(answers[i].tokens))});
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i].inner.empty()) continue;
+    const std::vector<AskedValue> values = asked_values(opened.schema().of(record.category).attributes);
+    const AskedValue& list = values[i % values.size()];
+    add_inner(opened, list, list.path, answers[i], all);
+  }
   return all;
 }
 
@@ -112,10 +134,16 @@ DecodedJob decode(OpenedJob& opened, const Job& job, const Builder& builder, boo
 
 void compare(const DecodedRecord& one, const DecodedRecord& other, VerifyEnd& end) {
   ++end.records;
-  if (one.answers.size() != other.answers.size())
-    fail("the method decoded {} answers, but its baseline decoded {}", one.answers.size(),
-         other.answers.size());
-  for (size_t q = 0; q < one.answers.size(); ++q) {
+  const size_t both = std::min(one.answers.size(), other.answers.size());
+  // Lists with different anchors have different entries to ask about.
+  for (size_t q = both; q < std::max(one.answers.size(), other.answers.size()); ++q) {
+    ++end.answers;
+    const bool more = q < one.answers.size();
+    const Compared& only = (more ? one : other).answers[q];
+    if (end.differences.size() < kShown)
+      end.differences.push_back({one.id, only.question, more ? only.text : "", more ? "" : only.text});
+  }
+  for (size_t q = 0; q < both; ++q) {
     ++end.answers;
     const Compared &a = one.answers[q], &b = other.answers[q];
     if (a.tokens == b.tokens && a.ending == b.ending && a.value == b.value)

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/job/words.h"
+#include "core/task/value_path.h"
 #include "core/text/json_reader.h"
 #include "io/base/sha256.h"
 
@@ -12,10 +13,6 @@ namespace sheaf {
 namespace {
 
 using nlohmann::ordered_json;
-
-ordered_json value_json(const RowValue& value) {
-  return std::visit([](const auto& held) { return ordered_json(held); }, value);
-}
 
 ordered_json span_json(const std::optional<RowSpan>& span) {
   if (!span) return nullptr;
@@ -78,10 +75,11 @@ void add_values(bool split, const ExtractedValues& extracted, ordered_json& out)
   ordered_json& values = out["values"] = ordered_json::object();
   for (const auto& [name, answer] : extracted.values) values[name] = value_json(answer.value);
   // Notes stand first; of a split document they stand where the first value that has one puts them.
-  const bool noted = std::any_of(extracted.values.begin(), extracted.values.end(),
-                                 [](const AttributeValue& value) { return !value.answer.note.empty(); });
+  bool noted = false;
+  visit_values(extracted.values,
+               [&](const std::string&, const RowAnswer& answer) { noted = noted || !answer.note.empty(); });
   if (noted && !split) out["notes"] = ordered_json::object();
-  for (const auto& [name, answer] : extracted.values) {
+  visit_values(extracted.values, [&](const std::string& name, const RowAnswer& answer) {
     if (!answer.note.empty()) out["notes"][name] = answer.note;
     if (answer.logprob) out["logprobs"][name] = *answer.logprob;
     if (answer.raw) out["raw"][name] = *answer.raw;
@@ -89,7 +87,7 @@ void add_values(bool split, const ExtractedValues& extracted, ordered_json& out)
     if (answer.null_margin) out["null_margins"][name] = *answer.null_margin;
     if (answer.spans) out["spans"][name] = spans_json(answer);
     if (answer.source) out["sources"][name] = *answer.source;
-  }
+  });
   if (extracted.logprob) out["logprobs"] = *extracted.logprob;
   if (extracted.raw) out["raw"] = *extracted.raw;
 }
@@ -117,9 +115,23 @@ RowValue read_value(const ordered_json& value) {
   return value.get<std::vector<std::string>>();
 }
 
-/// Of an attribute, which may be true or false.
+RowValue read_attribute_value(const ordered_json& value);
+
+RowObject read_object(const ordered_json& from) {
+  RowObject object;
+  for (const auto& [name, value] : from.get_ref<const ordered_json::object_t&>())
+    object.values.push_back({name, {read_attribute_value(value)}});
+  return object;
+}
+
+/// Of an attribute, which may be true or false, or hold values of its own.
 RowValue read_attribute_value(const ordered_json& value) {
-  return value.is_boolean() ? RowValue(value.get<bool>()) : read_value(value);
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_object()) return read_object(value);
+  if (!value.is_array() || value.empty() || !value[0].is_object()) return read_value(value);
+  std::vector<RowObject> entries;
+  for (const ordered_json& entry : value) entries.push_back(read_object(entry));
+  return entries;
 }
 
 template <class Value>
@@ -189,8 +201,8 @@ ExtractedValues read_values(const ordered_json& from) {
   const ordered_json &notes = about("notes"), &logprobs = about("logprobs"), &raw = about("raw"),
                      &confidence = about("confidence"), &margins = about("null_margins"),
                      &spans = about("spans"), &sources = about("sources");
-  for (const auto& [name, value] : from.at("values").get_ref<const ordered_json::object_t&>()) {
-    RowAnswer answer{read_attribute_value(value)};
+  extracted.values = read_object(from.at("values")).values;
+  visit_values(extracted.values, [&](const std::string& name, RowAnswer& answer) {
     answer.note = read_member<std::string>(notes, name).value_or("");
     if (logprobs.is_object()) answer.logprob = read_member<double>(logprobs, name);
     if (raw.is_object()) answer.raw = read_member<std::string>(raw, name);
@@ -198,8 +210,7 @@ ExtractedValues read_values(const ordered_json& from) {
     answer.null_margin = read_member<double>(margins, name);
     answer.spans = read_spans(spans, name, answer.value);
     answer.source = read_member<std::string>(sources, name);
-    extracted.values.push_back({name, std::move(answer)});
-  }
+  });
   if (!logprobs.is_object()) extracted.logprob = read_member<double>(from, "logprobs");
   if (!raw.is_object()) extracted.raw = raw.get<std::string>();
   return extracted;

@@ -146,7 +146,7 @@ void append_value(arrow::ArrayBuilder& cell, const RowValue& value) {
       if constexpr (std::is_same_v<Held, std::string>)
         append_valid(cell, held);
       else
-        append_text(cell, nlohmann::json(held).dump());
+        append_text(cell, value_json(held).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     } else if constexpr (std::is_same_v<Held, std::string>) {
       type == arrow::Type::DATE32 ? append_date(cell, held) : append_null(cell);
     } else if constexpr (std::is_same_v<Held, bool>) {

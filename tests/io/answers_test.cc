@@ -19,7 +19,8 @@ AnswerKey random_key(std::mt19937_64& random) {
   return key;
 }
 
-Answer random_answer(std::mt19937_64& random) {
+/// `depth`: of answers inside of it.
+Answer random_answer(std::mt19937_64& random, int depth = 3) {
   Answer answer;
   const size_t length = random() % 50 == 0 ? random() % 5000 : random() % 8;
   for (size_t i = 0; i < length; ++i)
@@ -33,6 +34,9 @@ Answer random_answer(std::mt19937_64& random) {
     answer.alternative = -3.5;
     answer.null_margin = random() % 2 ? 0.125 : std::numeric_limits<double>::infinity();
   }
+  for (size_t i = depth > 0 && random() % 8 == 0 ? random() % 6 : 0; i > 0; --i)
+    answer.inner.push_back({static_cast<int32_t>(random() % 1000), static_cast<int32_t>(random() % 200),
+                            random_answer(random, depth - 1)});
   return answer;
 }
 
@@ -44,6 +48,12 @@ void expect_same(const Answer& a, const Answer& b) {
   EXPECT_EQ(a.null_logprob, b.null_logprob);
   EXPECT_EQ(a.alternative, b.alternative);
   EXPECT_EQ(a.null_margin, b.null_margin);
+  ASSERT_EQ(a.inner.size(), b.inner.size());
+  for (size_t i = 0; i < a.inner.size(); ++i) {
+    EXPECT_EQ(a.inner[i].entry, b.inner[i].entry);
+    EXPECT_EQ(a.inner[i].field, b.inner[i].field);
+    expect_same(a.inner[i].answer, b.inner[i].answer);
+  }
 }
 
 TEST(AnswerBytes, ComeBackAsTheyWere) {

@@ -25,12 +25,17 @@ TEST(Fuzz, SchemaFiles) {
       read_text("configs/schemas/catalog.yaml"),
       "attributes: {A: &a {type: text, description: 'it''s'}, B: {<<: *a, description: \"b\\n\"}}\n"
       "categories:\n  X: &x [A, B, {name: C, type: enum, options: [1, two, 'null']}]\n  ? Y\n  : *x\n"
-      "  Z:\n  - name: D\n    description: |\n      several\n      lines\n"};
+      "  Z:\n  - name: D\n    description: |\n      several\n      lines\n",
+      "attributes: {P: {type: object, attributes: [{name: w}]}}\ncategories:\n  A:\n  - {name: v, type: "
+      "list, "
+      "anchor: s, max_entries: 5, attributes: [{name: s}, P, {name: l, type: list, attributes: [{name: "
+      "t}]}]}\n"};
   for (const std::string& seed : seeds)
     EXPECT_EQ(error_of([&] { read_schema(folder.write("s.yaml", seed)); }), "no error");
   const std::vector<std::string_view> words = {
-      "- ",    ": ", "&a ", "*a", "<<: ", "{", "}",    "[",    "]",    "\n",      "  ",   "? ", "!!str ",
-      "---\n", "\"", "'",   "|",  ">",    "#", "name", "type", "enum", "options", "null", "\t"};
+      "- ",   ": ",   "&a ",     "*a",    "<<: ", "{",      "}",          "[",      "]",    "\n",
+      "  ",   "? ",   "!!str ",  "---\n", "\"",   "'",      "|",          ">",      "#",    "name",
+      "type", "enum", "options", "null",  "\t",   "anchor", "attributes", "object", "list", "max_entries"};
   int64_t refused = 0;
   const int64_t rounds = fuzz([&](std::mt19937_64& random) {
     const std::string path = folder.write("s.yaml", mutate(seeds[random() % seeds.size()], random, words));

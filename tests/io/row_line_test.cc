@@ -48,7 +48,19 @@ std::vector<Case> make_cases() {
   colors.spans = {RowSpan{"description", 4, 7}, std::nullopt};
   unplaced.spans.emplace(1);
   none.spans.emplace();
+  RowAnswer unsure{2.5, "rounded"};
+  unsure.spans = {RowSpan{"title", 4, 7}};
+  RowAnswer size{"S"};
+  size.confidence = 0.5;
+  const RowObject first{{{"size", size}, {"price", unsure}}},
+      second{{{"size", {"M"}}, {"tags", {Texts{"new"}}}, {"box", {RowObject{{{"wide", {true}}}}}}}};
+  const RowAnswer variants{std::vector<RowObject>{first, second}, "the list was cut"};
   return {
+      {{1, ExtractedValues{"Tea", {{"No. 1", {"x"}}, {"variants", variants}}}},
+       R"({"id":1,"category":"Tea","values":{"No. 1":"x","variants":[{"size":"S","price":2.5},{"size":"M",)"
+       R"("tags":["new"],"box":{"wide":true}}]},"notes":{"variants":"the list was cut",)"
+       R"("variants[0].price":"rounded"},"confidence":{"variants[0].size":0.5},)"
+       R"("spans":{"variants[0].price":{"column":"title","start":4,"end":7}}})"},
       {{1,
         ExtractedValues{"Tea", {{"Brand", placed}, {"Colors", colors}, {"Wood", unplaced}, {"Size", none}}}},
        R"({"id":1,"category":"Tea","values":{"Brand":"Oak","Colors":["red","blue"],"Wood":"Pine","Size":null},)"
@@ -118,6 +130,10 @@ TEST(RowLine, OtherLinesAreRefused) {
            R"({"id":1,"category":"c","values":{"a":1},"raw":7})",
            R"({"id":1,"category":"c","values":{"a":1},"spans":{"a":[]}})",
            R"({"id":1,"category":"c","values":{"a":1},"spans":{"a":{"column":1,"start":0,"end":1}}})",
+           R"({"id":1,"category":"c","values":{"a":[{"b":1},2]}})",
+           R"({"id":1,"category":"c","values":{"a":[2,{"b":1}]}})",
+           R"({"id":1,"category":"c","values":{"a":[[1]]}})",
+           R"({"id":1,"category":"c","values":{"a":{"b":1}},"notes":{"a.b":1}})",
            R"({"id":1,"answer":"a","parts":"2"})",
        })
     EXPECT_FALSE(read_row(line)) << line;

@@ -105,7 +105,7 @@ TEST(TableRows, DatesAreDatesAndReadBackAsTheyAreWritten) {
     ASSERT_EQ(rows.size(), written.size());
     for (size_t i = 0; i < rows.size(); ++i) {
       const auto& value = std::get<ExtractedValues>(written[i].content).values[0].answer.value;
-      EXPECT_EQ(rows[i]["Picked"], std::visit([](const auto& held) { return json(held); }, value));
+      EXPECT_EQ(rows[i]["Picked"], json(value_json(value)));
       EXPECT_EQ(rows[i]["sold"], json(written[i].kept["sold"]));
     }
   }

@@ -85,7 +85,7 @@ json read(const std::string& text, bool cut = false) {
     json values = json::object();
     for (const AttributeValue& value : std::get<ExtractedValues>(row.content).values) {
       json told;
-      std::visit([&](const auto& held) { told = json(held); }, value.answer.value);
+      told = value_json(value.answer.value);
       values[value.name] = value.answer.note.empty() ? told : json{told, value.answer.note};
     }
     return values;

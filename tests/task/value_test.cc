@@ -24,7 +24,7 @@ const Attribute kDate{"Picked", "", ValueType::date};
 const Attribute kPattern{"Code", "", ValueType::pattern, {}, "", std::make_shared<Pattern>("[A-Z]{2}-\\d+")};
 
 json json_of(const RowAnswer& answer) {
-  return std::visit([](const auto& held) { return json(held); }, answer.value);
+  return value_json(answer.value);
 }
 
 json json_of(const WrittenObject& object) {

@@ -1,0 +1,205 @@
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/random_stream.h"
+#include "core/methods/method.h"
+
+namespace sheaf {
+namespace {
+
+constexpr int64_t kMostAsked = 2000;             // entries of lists inside of each other
+constexpr uint64_t kEntryStream = 0x656e747279;  // apart from the streams of samples and parts
+
+/// A slot whose answer lists entries.
+struct List {
+  size_t slot;
+  std::shared_ptr<const EntryParts> parts;
+  size_t question_tokens;  ///< at the end of its prompt
+  std::shared_ptr<const AllowedAnswers> copies;
+};
+
+class EntryRound final : public NextRound {
+ public:
+  EntryRound(const Stack& stack, std::vector<List> lists) {
+    std::vector<SegmentId> number(stack.segments.size(), -1);
+    for (List& list : lists) {
+      Asked& asked = asked_.emplace_back();
+      asked.slot = stack.slots[list.slot];
+      const Segment& prompt = stack.segments[static_cast<size_t>(asked.slot.prompt)];
+      asked.before.assign(prompt.tokens.begin(),
+                          prompt.tokens.end() - static_cast<std::ptrdiff_t>(list.question_tokens));
+      for (const Sight& sight : prompt.sees) {
+        if (sight.abreast) fail("a list of objects sees values that are decoded beside it");
+        asked.sees.push_back({copied(stack, sight.segment, number)});
+      }
+      asked.list = std::move(list);
+    }
+  }
+
+  bool keeps_answers() const override { return true; }
+
+  Stack after(std::span<const Tokens> answers, std::span<const double>) const override {
+    return make([&](const List& list) { return list.parts->entries(answers[list.slot]); });
+  }
+
+  Stack longest() const override {
+    return make(
+        [](const List& list) { return made_up(list, list.parts->most_entries, list.parts->most_tokens); });
+  }
+
+  Stack expected() const override {
+    return make([](const List& list) {
+      return made_up(list, kExpectedEntries, list.parts->most_tokens - list.parts->spare_tokens);
+    });
+  }
+
+ private:
+  /// A list, and what its question saw.
+  struct Asked {
+    List list;
+    Slot slot;
+    Tokens before;            ///< what stands in the prompt's own segment before the question
+    std::vector<Sight> sees;  ///< segments of shared_
+  };
+
+  /// The number that a segment has among those that lists' prompts see.
+  SegmentId copied(const Stack& stack, SegmentId id, std::vector<SegmentId>& number) {
+    const auto at = static_cast<size_t>(id);
+    if (number[at] >= 0) return number[at];
+    Segment segment = stack.segments[at];
+    for (Sight& sight : segment.sees) sight.segment = copied(stack, sight.segment, number);
+    return number[at] = shared_.add(std::move(segment));
+  }
+
+  static Slot slot_of(const Asked& asked, size_t entry, size_t question, size_t entry_tokens) {
+    const QuestionParts& parts = asked.list.parts->questions[question];
+    Slot slot;
+    slot.max_tokens = parts.max_tokens;
+    slot.stop = parts.stop;
+    slot.allowed = parts.copied ? asked.list.copies : parts.allowed;
+    slot.watch = parts.watch;
+    slot.search = parts.search;
+    slot.decoding = asked.slot.decoding;
+    slot.stream = mix(mix(asked.slot.stream, kEntryStream + entry), question);
+    slot.record = asked.slot.record;
+    slot.question = static_cast<int32_t>(question);
+    slot.parent = static_cast<int32_t>(asked.list.slot);
+    slot.entry = static_cast<int32_t>(entry);
+    slot.alone_tokens = asked.slot.alone_tokens - static_cast<int32_t>(asked.list.question_tokens) +
+                        static_cast<int32_t>(entry_tokens + parts.tokens.size());
+    return slot;
+  }
+
+  static std::vector<Tokens> made_up(const List& list, size_t entries, size_t tokens) {
+    return std::vector<Tokens>(std::min(list.parts->most_entries, entries), Tokens(tokens, 0));
+  }
+
+  template <class Entries>
+  Stack make(const Entries& entries) const {
+    Stack stack = shared_;
+    std::vector<List> inner;
+    for (const Asked& asked : asked_) {
+      const std::vector<Tokens> opened = entries(asked.list);
+      for (size_t entry = 0; entry < opened.size(); ++entry)
+        add_entry(stack, asked, entry, opened[entry], inner);
+    }
+    if (!inner.empty()) stack.next = std::make_shared<EntryRound>(stack, std::move(inner));
+    return stack;
+  }
+
+  /// `opened`: what stands before the questions about the entry.
+  static void add_entry(Stack& stack, const Asked& asked, size_t entry, const Tokens& opened,
+                        std::vector<List>& inner) {
+    const std::vector<QuestionParts>& questions = asked.list.parts->questions;
+    Tokens above = asked.before;
+    append(above, opened);
+    std::vector<Sight> sees = asked.sees;
+    const bool shares = !sees.empty();
+    if (shares && !questions.empty()) sees.push_back({stack.add_after(asked.sees, Role::key, above)});
+    for (size_t q = 0; q < questions.size(); ++q) {
+      Tokens tokens = shares ? Tokens() : above;
+      append(tokens, questions[q].tokens);
+      const SegmentId prompt = shares ? stack.add_after(sees, Role::key, std::move(tokens))
+                                      : stack.add({Role::question, std::move(tokens), 0, {}, false});
+      if (questions[q].entries)
+        inner.push_back(
+            {stack.slots.size(), questions[q].entries, questions[q].tokens.size(), asked.list.copies});
+      add_slot(stack, slot_of(asked, entry, q, opened.size()), questions[q].list(), prompt);
+    }
+  }
+
+  Stack shared_;  ///< segments that lists' prompts see
+  std::vector<Asked> asked_;
+};
+
+/// The first list of objects, at any depth; null: there is none.
+const Attribute* find_list(const std::vector<Attribute>& attributes) {
+  for (const Attribute& attribute : attributes) {
+    if (attribute.type == ValueType::entries) return &attribute;
+    if (const Attribute* inner = find_list(attribute.fields)) return inner;
+  }
+  return nullptr;
+}
+
+/// Entries of one list and of those inside of it, each as long as it may be.
+int64_t most_entries(const std::vector<Attribute>& attributes) {
+  int64_t most = 1;
+  for (const Attribute& attribute : attributes)
+    most = std::max(most, (attribute.type == ValueType::entries ? attribute.max_entries : 1) *
+                              most_entries(attribute.fields));
+  return most;
+}
+
+}  // namespace
+
+std::string nested_trouble(const Job& job, const Schema& schema) {
+  const Attribute* nested = find_nested(schema);
+  if (!nested) return {};
+  const Job::Method& method = job.method;
+  const auto refused = [&](const Attribute& attribute, std::string_view what) {
+    return fmt::format("task.schema: attribute \"{}\" has attributes of its own, which {}", attribute.name,
+                       what);
+  };
+  if (!job.task.examples.path.empty())
+    return refused(*nested, "task.examples cannot show; leave out the examples, or the attribute");
+  if (!job.task.trust.run.empty())
+    return refused(*nested, "task.trust cannot compare; leave out one of them");
+  if (method.samples > 1) return refused(*nested, "method.samples cannot vote on; set method.samples: 1");
+  const Wording& wording = find_method(method.name).wording;
+  if (wording.answers == AnswerForm::object) return {};
+  if (wording.answers == AnswerForm::list)
+    return refused(*nested,
+                   fmt::format("method.name {} cannot list; use hpd, separate or standard", method.name));
+  if (method.keys == KeyForm::marker)
+    return refused(*nested, "have paths and no numbers; set method.keys: name");
+  for (const Category& category : schema.categories) {
+    const Attribute* list = find_list(category.attributes);
+    if (!list) continue;
+    if (method.values == ValueSight::positional)
+      return refused(*list, "are asked for once its entries are known; set method.values: independent");
+    if (method.stacking == Stacking::joint)
+      return refused(*list, "are asked for once its entries are known; set method.stacking: isolated");
+    if (const int64_t most = most_entries(category.attributes); most > kMostAsked)
+      return refused(*list,
+                     fmt::format("could be asked for of {} entries inside of each other, more than {}; "
+                                 "lower max_entries",
+                                 most, kMostAsked));
+  }
+  return {};
+}
+
+void ask_entries(Stack& stack, std::span<const RecordParts> records) {
+  std::vector<List> lists;
+  for (size_t i = 0; i < stack.slots.size(); ++i) {
+    const Slot& slot = stack.slots[i];
+    const auto record = std::ranges::find(records, slot.record, &RecordParts::record);
+    if (record == records.end()) fail("a slot of a stack belongs to none of its records");
+    const QuestionParts& question = record->questions()[static_cast<size_t>(slot.question)];
+    if (question.entries) lists.push_back({i, question.entries, question.tokens.size(), record->copies});
+  }
+  if (lists.empty()) return;
+  if (stack.next) fail("a list of objects is asked for in a stack that has a later round already");
+  stack.next = std::make_shared<EntryRound>(stack, std::move(lists));
+}
+
+}  // namespace sheaf

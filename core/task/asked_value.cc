@@ -1,0 +1,160 @@
+#include "core/task/asked_value.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+#include "core/engine/stop_rules.h"
+#include "core/task/json_parts.h"
+#include "core/text/json_reader.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+
+std::string joined(std::string_view outer, std::string_view inner) {
+  return fmt::format("{}{}{}", outer, outer.empty() || inner.empty() ? "" : ": ", inner);
+}
+
+/// Adds the values of an attribute. `path` and `about`: keys and descriptions of the objects around it.
+void add_values(const Attribute& own, const std::string& path, const std::string& about,
+                std::vector<AskedValue>& values) {
+  const std::string name = path.empty() ? own.name : path + "." + own.name;
+  if (own.type == ValueType::object) {
+    for (const Attribute& field : own.fields) add_values(field, name, joined(about, own.description), values);
+    return;
+  }
+  AskedValue& value = values.emplace_back(AskedValue{own, &own, name});
+  value.attribute.name = name;
+  value.attribute.description = joined(about, own.description);
+  if (own.type != ValueType::entries) return;
+  // Its anchors are asked for, as a list of texts.
+  const Attribute& anchor = own.fields[own.anchor];
+  value.attribute = {name + "." + anchor.name, joined(value.attribute.description, anchor.description),
+                     ValueType::list};
+  if (!anchor.options.empty())
+    value.attribute.description =
+        joined(value.attribute.description, fmt::format("any of {}", fmt::join(anchor.options, ", ")));
+  std::vector<AskedValue> fields;
+  for (size_t i = 0; i < own.fields.size(); ++i)
+    if (i != own.anchor) add_values(own.fields[i], name, "", fields);
+  value.fields = std::move(fields);
+}
+
+/// Adds the gold of the values of an attribute, whose own may be absent.
+void add_gold(const Attribute& own, const json* gold, std::vector<std::optional<json>>& all) {
+  if (own.type == ValueType::object) {
+    for (const Attribute& field : own.fields) {
+      const json* inner =
+          gold && gold->is_object() && gold->contains(field.name) ? &gold->at(field.name) : nullptr;
+      // An object that is null has no values.
+      static const json null;
+      add_gold(field, gold && gold->is_null() ? &null : inner, all);
+    }
+    return;
+  }
+  if (own.type != ValueType::entries || !gold || gold->is_null()) {
+    all.push_back(gold ? std::optional(*gold) : std::nullopt);
+    return;
+  }
+  json anchors = json::array();
+  const std::string& key = own.fields[own.anchor].name;
+  for (const json& entry : gold->is_array() ? *gold : json::array({*gold}))
+    if (entry.is_object() && entry.contains(key) && !entry.at(key).is_null() &&
+        std::ranges::find(anchors, entry.at(key)) == anchors.end())
+      anchors.push_back(entry.at(key));
+  all.emplace_back(std::move(anchors));
+}
+
+std::string_view without_comma(std::string_view text) {
+  text = trim(text);
+  return text.ends_with(',') ? text.substr(0, text.size() - 1) : text;
+}
+
+/// The anchors of a list that a model wrote with whole objects; nothing where it is no such list.
+std::optional<std::vector<std::string>> anchors_of_objects(const Attribute& list, std::string_view text) {
+  const json read = read_json(text);
+  if (!read.is_array() || read.empty()) return std::nullopt;
+  std::vector<std::string> texts;
+  for (const json& entry : read) {
+    if (!entry.is_object()) return std::nullopt;
+    for (const auto& [key, value] : entry.items()) {
+      const bool anchor =
+          key == list.fields[list.anchor].name || key.ends_with("." + list.fields[list.anchor].name);
+      if (anchor && value.is_string()) texts.push_back(value.get<std::string>());
+    }
+  }
+  return texts;
+}
+
+}  // namespace
+
+std::vector<AskedValue> asked_values(const std::vector<Attribute>& attributes) {
+  std::vector<AskedValue> values;
+  for (const Attribute& attribute : attributes) add_values(attribute, "", "", values);
+  return values;
+}
+
+std::vector<Attribute> listed_attributes(std::span<const AskedValue> values) {
+  std::vector<Attribute> all;
+  for (const AskedValue& value : values) {
+    all.push_back(value.attribute);
+    std::ranges::move(listed_attributes(value.fields), std::back_inserter(all));
+  }
+  return all;
+}
+
+std::vector<std::optional<json>> asked_gold(const std::vector<Attribute>& attributes, const json& gold) {
+  std::vector<std::optional<json>> all;
+  for (const Attribute& attribute : attributes) {
+    const auto known = gold.find(attribute.name);
+    add_gold(attribute, known == gold.end() ? nullptr : &*known, all);
+  }
+  return all;
+}
+
+Anchors read_anchors(const Attribute& list, std::string_view text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text = line;
+  const size_t end = literal_end(text);
+  text = trim(text.substr(0, end));
+  const bool open = end == std::string_view::npos && text.starts_with('[');
+  Anchors anchors;
+  std::vector<std::string> texts;
+  if (auto objects = anchors_of_objects(list, without_comma(line))) {
+    texts = *std::move(objects);
+  } else if (auto first = anchors_of_objects(list, std::string(without_comma(line)) + "]")) {
+    texts = *std::move(first);
+    anchors.note = "the list breaks off";
+  } else {
+    Attribute plain{list.name, ""};
+    plain.type = ValueType::list;
+    RowAnswer read = read_value(plain, text, false);
+    auto* found = std::get_if<std::vector<std::string>>(&read.value);
+    anchors.readable = found || read.note.empty() || read.note.ends_with("was read as null");
+    anchors.note = std::move(read.note);
+    if (found) texts = std::move(*found);
+    const bool whole = text.ends_with('"') || text.ends_with("\",");
+    if (open && !texts.empty() && !whole) texts.pop_back();
+    if (open) anchors.note = "the list breaks off";
+  }
+  size_t again = 0, more = 0;
+  for (std::string& each : texts) {
+    if (std::ranges::find(anchors.texts, each) != anchors.texts.end())
+      ++again;
+    else if (std::cmp_equal(anchors.texts.size(), list.max_entries))
+      ++more;
+    else
+      anchors.texts.push_back(std::move(each));
+  }
+  const auto add_note = [&](const std::string& note) {
+    anchors.note += (anchors.note.empty() ? "" : "; ") + note;
+  };
+  if (again > 0)
+    add_note(fmt::format("{} of the entries listed came before and {} left out", again,
+                         again == 1 ? "is" : "are"));
+  if (more > 0) add_note(left_out(list, anchors.texts.size() + more));
+  return anchors;
+}
+
+}  // namespace sheaf
