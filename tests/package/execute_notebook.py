@@ -31,6 +31,9 @@ def main():
     if "--update" in words:
         for cell in notebook.cells:
             cell.get("metadata", {}).pop("execution", None)  # the times of day
+            for output in cell.get("outputs", []):
+                if "text/plain" in output.get("data", {}):
+                    output["data"]["text/plain"] = re.sub(r" at 0x\w+", "", output["data"]["text/plain"])
         notebook.metadata = {"kernelspec": notebook.metadata.kernelspec, "language_info": {"name": "python"}}
         nbformat.write(notebook, path)
     print(f"{len(notebook.cells)} cells, micro F1 {score[1]}")
