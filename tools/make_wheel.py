@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Makes a Python wheel of builds of the program: one for each Arrow that the wheel is to work with.
 
-usage: tools/make_wheel.py [--out FOLDER] [--name NAME] BUILD ...
+usage: tools/make_wheel.py [--out FOLDER] BUILD ...
 
 A BUILD is a folder of CMake, such as build/release; which Arrow it was linked with is read from its program. The wheel holds
 the programs, the jobs, the samples, the man page and completions, and the adapters of the default model. It depends on
 pyarrow, whose libarrow and libparquet the programs use; other libraries but C's and C++'s are copied into it (auditwheel),
-and its tag says how new these two must be. The same builds give a wheel with the same bytes. Prints the wheel's path.
+and its tag says how new these two must be. With the CUDA engine it is called sheaf_cuda. The same builds give a wheel with
+the same bytes. Prints the wheel's path.
 """
 import argparse
 import base64
@@ -25,6 +26,8 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEPS = ROOT / "build/deps"
 ADAPTERS_OF = "smollm2-"  # of others only the cards: with their weights the wheel would be twice as large
+# Where the packages nvidia-cublas (CUDA 13) and nvidia-cublas-cu12 have cuBLAS, which the CUDA engine opens as it begins.
+CUBLAS = "$ORIGIN/../../nvidia/cu13/lib:$ORIGIN/../../nvidia/cublas/lib"
 FROM_PYARROW = ("libarrow.so.*", "libparquet.so.*")
 
 
@@ -82,7 +85,7 @@ def requirement(versions):
 
 def metadata(name, version, wanted):
     about = (ROOT / "app/python/about.md").read_text()
-    return "\n".join(["Metadata-Version: 2.4", f"Name: {name}", f"Version: {version}",
+    return "\n".join(["Metadata-Version: 2.4", f"Name: {name.replace('_', '-')}", f"Version: {version}",
                       "Summary: many answers out of each prompt: offline batch work with language models",
                       "License-Expression: Apache-2.0", "License-File: LICENSE", "Requires-Python: >=3.10",
                       f"Requires-Dist: {wanted}", "Classifier: Operating System :: POSIX :: Linux",
@@ -105,15 +108,23 @@ def take_share(installed, wheel, data):
     shutil.copy(share / "doc/sheaf/LICENSE", licences / "LICENSE")
 
 
-def fill(tree, builds, name, environment):
+def has_cuda(program):
+    return "no CUDA" not in run(program, "--version")
+
+
+def fill(tree, builds, environment):
     """The files of the wheel, before other libraries are copied into it. Returns its name."""
-    version = project_version()
-    info, data = tree / f"{name}-{version}.dist-info", tree / f"{name}-{version}.data"
-    versions = []
+    version, versions, names = project_version(), [], set()
     for build in builds:
         with tempfile.TemporaryDirectory() as scratch:
             installed = pathlib.Path(scratch) / "installed"
             run("cmake", "--install", build, "--prefix", installed, "--strip")
+            cuda = has_cuda(installed / "bin/sheaf")
+            names.add("sheaf_cuda" if cuda else "sheaf")
+            if len(names) > 1:
+                raise Refused(f"{build}: builds with and without CUDA go into two wheels, not into one")
+            name, = names
+            info, data = tree / f"{name}-{version}.dist-info", tree / f"{name}-{version}.data"
             versions.append(arrow_version(installed / "bin/sheaf", environment))
             program = tree / "sheaf" / f"arrow-{versions[-1]}" / "sheaf"
             if program.exists():
@@ -125,7 +136,7 @@ def fill(tree, builds, name, environment):
                 raise Refused(f"{library} is missing; run cmake --build {build} --target sheaf_python")
             run("strip", "--strip-unneeded", "-o", program.parent / library.name, library)
             for file in (program, program.parent / library.name):
-                run("patchelf", "--set-rpath", "$ORIGIN/../../pyarrow", file, env=environment)
+                run("patchelf", "--set-rpath", "$ORIGIN/../../pyarrow" + (f":{CUBLAS}" if cuda else ""), file, env=environment)
             if build == builds[0]:
                 take_share(installed, info, data)
     wanted = requirement(versions)
@@ -162,13 +173,13 @@ def pack(tree, wheel, moment, level):
             archive.writestr(about, path.read_bytes())
 
 
-def make_wheel(builds, name, out):
+def make_wheel(builds, out):
     environment = tool_environment()
     with tempfile.TemporaryDirectory(prefix="sheaf-wheel-") as scratch:
         scratch = pathlib.Path(scratch)
         tree, first, repaired = scratch / "tree", scratch / "first", scratch / "repaired"
         first.mkdir()
-        plain = first / fill(tree, builds, name, environment)
+        plain = first / fill(tree, builds, environment)
         pack(tree, plain, source_time(), 0)
         excluded = [word for library in FROM_PYARROW for word in ("--exclude", library)]
         run(sys.executable, "-m", "auditwheel", "repair", *excluded, "-z", "0", "-w", repaired, plain, env=environment)
@@ -180,7 +191,7 @@ def make_wheel(builds, name, out):
             bill.unlink()
             bill.parent.rmdir()
         out.mkdir(parents=True, exist_ok=True)
-        for old in out.glob(f"{name}-*.whl"):
+        for old in out.glob(f"{plain.name.split('-')[0]}-*.whl"):
             old.unlink()
         pack(tree, out / found.name, source_time(), 9)
     return out / found.name
@@ -189,11 +200,10 @@ def make_wheel(builds, name, out):
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--out", type=pathlib.Path, default=ROOT / "build/wheel", help="default: build/wheel")
-    options.add_argument("--name", default="sheaf", help="of the distribution: sheaf, or sheaf_cuda")
     options.add_argument("builds", nargs="+", metavar="BUILD", type=pathlib.Path)
     given = options.parse_args()
     try:
-        wheel = make_wheel(given.builds, given.name, given.out)
+        wheel = make_wheel(given.builds, given.out)
     except Refused as error:
         print(f"make_wheel: {error}", file=sys.stderr)
         return 1

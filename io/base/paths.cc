@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/text/spelling.h"
+#include "io/base/program_file.h"
 
 namespace sheaf {
 namespace {
@@ -86,12 +87,7 @@ std::string resolve_path(const std::string& written, const std::string& folder, 
 }
 
 std::string find_installed_file(const std::string& name) {
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path())
-    if (const fs::path file = folder / "share/sheaf" / name; fs::is_regular_file(file, ignored))
-      return file.string();
-  return "";
+  return find_above_program("share/sheaf/" + name);
 }
 
 std::string user_cache() {

@@ -136,7 +136,8 @@ std::vector<json> read_cells(const arrow::RecordBatch& batch, int64_t rows, bool
   for (int c = 0; c < batch.num_columns(); ++c) {
     const std::shared_ptr<arrow::Array> array = batch.column(c);
     const std::string name = valid_utf8(batch.schema()->field(c)->name());
-    for (int64_t row = 0; row < rows; ++row) cells[static_cast<size_t>(row)][name] = cell_value(*array, row, decimals_as_numbers);
+    for (int64_t row = 0; row < rows; ++row)
+      cells[static_cast<size_t>(row)][name] = cell_value(*array, row, decimals_as_numbers);
   }
   return cells;
 }

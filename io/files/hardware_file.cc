@@ -13,6 +13,7 @@
 #include "io/base/json_file.h"
 #include "io/base/paths.h"
 #include "io/base/process.h"
+#include "io/base/program_file.h"
 #include "io/base/yaml_reader.h"
 
 namespace sheaf {
@@ -360,12 +361,8 @@ std::optional<DeviceModel> find_device_model(const std::string& device, Precisio
 std::string find_hardware_file() {
   std::error_code ignored;
   const std::string name = "configs/hardware.yaml";
-  std::vector<fs::path> places = {name};
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path())
-    places.push_back(folder / name);
-  for (const fs::path& place : places)
-    if (fs::is_regular_file(place, ignored)) return place.string();
+  if (fs::is_regular_file(name, ignored)) return name;
+  if (std::string above = find_above_program(name); !above.empty()) return above;
   if (std::string installed = find_installed_file(name); !installed.empty()) return installed;
   refuse(
       "configs/hardware.yaml: not found here, nor installed with the program "

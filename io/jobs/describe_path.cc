@@ -9,6 +9,7 @@
 #include "io/base/file_layer.h"
 #include "io/base/named_output.h"
 #include "io/base/paths.h"
+#include "io/base/program_file.h"
 #include "io/base/store_uri.h"
 #include "io/corpus/column_facts.h"
 #include "io/corpus/describe_corpus.h"
@@ -31,10 +32,8 @@ bool has_file(const fs::path& folder, std::initializer_list<const char*> names) 
 std::string find_shipped(const std::string& in_clone, const std::string& installed) {
   std::error_code ignored;
   if (fs::is_regular_file(in_clone, ignored)) return in_clone;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path())
-    if (fs::is_regular_file(folder / in_clone, ignored)) return (folder / in_clone).string();
-  return find_installed_file(installed);
+  const std::string above = find_above_program(in_clone);
+  return above.empty() ? find_installed_file(installed) : above;
 }
 
 /// Where the files of a proposed job are, as the job says it.

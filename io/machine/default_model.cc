@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "io/base/paths.h"
+#include "io/base/program_file.h"
 
 namespace sheaf {
 namespace {
@@ -19,17 +20,14 @@ struct Fetcher {
 };
 
 Fetcher find_fetcher() {
-  std::error_code ignored;
   if (const fs::path script = find_installed_file("get-model"); !script.empty())
     return {script, script.parent_path() / kInstalled};
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path())
-    if (fs::is_regular_file(folder / "tools/get-model", ignored))
-      return {folder / "tools/get-model", folder / kInClone};
+  if (const fs::path script = find_above_program("tools/get-model"); !script.empty())
+    return {script, script.parent_path().parent_path() / kInClone};
   refuse(
       "get-model: the script that fetches the model is neither in share/sheaf nor in tools above {}; install "
       "sheaf again",
-      program.string());
+      program_file());
 }
 
 }  // namespace

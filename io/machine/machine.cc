@@ -9,6 +9,7 @@
 
 #include "io/base/paths.h"
 #include "io/base/process.h"
+#include "io/base/program_file.h"
 #include "io/machine/backend_kinds.h"
 #include "io/machine/default_model.h"
 
@@ -112,9 +113,11 @@ MachineFact examine_default_model() {
 }
 
 MachineFact examine_jobs() {
-  const std::string demo = find_installed_file("configs/demo.yaml");
-  const std::string folder = demo.empty() ? "configs" : fs::path(demo).parent_path().string();
-  if (!fs::is_regular_file(folder + "/demo.yaml")) return {"jobs", "the shipped ones are not here", "", {}};
+  const char* demo = "configs/demo.yaml";
+  const std::string installed = find_installed_file(demo),
+                    found = installed.empty() ? find_above_program(demo) : installed;
+  if (found.empty()) return {"jobs", "the shipped ones are not here", "", {}};
+  const std::string folder = fs::path(found).parent_path().string();
   return {"jobs", folder, "", {{"folder", folder}}};
 }
 
