@@ -9,8 +9,8 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr size_t kMostKnown = 1000;
-constexpr int32_t kLongestForm = 32;   // tokens of a number or a date: a letter each, a space and an end
-constexpr int64_t kMostAsked = 2000;   // entries of lists inside of each other
+constexpr int32_t kLongestForm = 32;  // tokens of a number or a date: a letter each, a space and an end
+constexpr int64_t kMostAsked = 2000;  // entries of lists inside of each other
 
 // As many digits as a double tells apart.
 constexpr std::string_view kInteger = "-?(0|[1-9]\\d{0,14})";

@@ -185,7 +185,8 @@ TEST(Training, AListWhoseAnswerIsNotKnownHasNoEntriesToLearn) {
   ASSERT_EQ(prompts.size(), 2u);
   EXPECT_EQ(prompts[1].answers, 1);
   Tokens alone = records[0].bin->instruction;
-  for (const Tokens* part : {&records[0].document, &records[0].bin->opening}) append(alone, *part);
+  append(alone, records[0].document);
+  append(alone, records[0].bin->opening);
   append(alone, {11, 22, 12, 30, 32});
   EXPECT_EQ(prompts[1].tokens, alone) << "what a prompt of its own would have";
 }
