@@ -129,16 +129,19 @@ package: configure ## a .deb and a tarball of the same in build/package, for mac
 	@rm -r build/package/_CPack_Packages
 	@ls build/package/*
 
+python: configure ## the Python package in build/release/python (PYTHONPATH=build/release/python; docs/python.md)
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target sheaf_python
+
 # A program for each Arrow that the wheel works with. FURTHER_ARROW= leaves out the second one, whose build takes as long as the first.
 FURTHER_ARROW ?= 26
 wheel: configure ## a Python wheel of the program in build/wheel, which uses the libarrow of pyarrow 25 or 26 (FURTHER_ARROW=)
-	@cmake --build --preset $(PRESET) -j $(JOBS) --target sheaf
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target sheaf sheaf_python
 ifneq ($(FURTHER_ARROW),)
 	@tools/setup wheel
 	@cmake --preset $(PRESET) -B build/arrow-$(FURTHER_ARROW) -Wno-dev -DSHEAF_TESTS=OFF -DSHEAF_BENCHES=OFF \
 	  -DSHEAF_PYARROW='$(CURDIR)/build/deps/pyarrow@$(FURTHER_ARROW)/pyarrow' $(if $(CUDA_ARCH),'-DSHEAF_CUDA_ARCH=$(CUDA_ARCH)') \
 	  > build/configure-wheel.log 2>&1 || { tail -n 20 build/configure-wheel.log; exit 1; }
-	@cmake --build build/arrow-$(FURTHER_ARROW) -j $(JOBS) --target sheaf
+	@cmake --build build/arrow-$(FURTHER_ARROW) -j $(JOBS) --target sheaf sheaf_python
 endif
 	@tools/make_wheel.py build/$(PRESET) $(FURTHER_ARROW:%=build/arrow-%)
 
@@ -151,4 +154,4 @@ lint: setup ## clang-format, clang-tidy, and the rules for includes, doors and s
 clean: ## remove what was compiled (wheels and model stay)
 	@rm -rf build/release build/cuda build/sanitize build/tsan build/sheaf
 
-.PHONY: help setup configure build demo test test-loaded gpu-test gpu-sanitize gpu-bench cpu-bench cpu-bench-peers sanitized-build sanitize thread-sanitize fuzz cluster-test docs-check soak train-setup train-test browser-setup browser-test store-setup store-test install package wheel format lint clean
+.PHONY: help setup configure build demo test test-loaded gpu-test gpu-sanitize gpu-bench cpu-bench cpu-bench-peers sanitized-build sanitize thread-sanitize fuzz cluster-test docs-check soak train-setup train-test browser-setup browser-test store-setup store-test install package wheel python format lint clean

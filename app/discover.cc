@@ -90,7 +90,7 @@ void print(const DiscoverOptions& options, const DiscoverEnd& end, int64_t attri
 int discover(const DiscoverOptions& options) {
   stop_in_order();
   outlive_readers();
-  const Job job = options.read_without_schema();
+  const Job job = options.read({.needs_schema = false});
   std::optional<NamedOutput> file;
   if (!options.out.empty()) {
     if (!options.out.ends_with(".yaml") && !options.out.ends_with(".yml"))

@@ -3,31 +3,20 @@
 #include "app/job_options.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
-#include "core/estimate/api_cost.h"
-#include "core/estimate/sweep.h"
 #include "core/methods/method.h"
 #include "core/text/format.h"
 #include "core/text/spelling.h"
 #include "io/base/named_output.h"
-#include "io/estimate/inputs.h"
-#include "io/files/api_price_file.h"
+#include "io/estimate/estimate_answer.h"
 
 namespace sheaf {
 namespace {
 
 struct EstimateOptions : EstimateAsked {
-  std::string html;      ///< a page to write too; empty: none
-  std::string api;       ///< models of services to compare with; empty: none
-  std::string api_file;  ///< their prices; empty: the installed ones
-  int32_t shards = 0;    ///< of an array of them; 0: not asked for
-  bool explain = false;  ///< FLOPs and bytes of each phase
+  EstimateExtras extras;
+  std::string html;  ///< a page to write too; empty: none
   bool json = false;
 };
-
-EstimateHead head_of(const std::string& model, const AskedEstimate& made) {
-  const auto today = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
-  return {made.inputs.job().file, model, made.inputs.records().whole, today, &made.list};
-}
 
 /// Warns of old prices, and writes the page.
 void finish(const EstimateOptions& options, const EstimateHead& head, const std::vector<SweepAxis>& axes,
@@ -36,101 +25,53 @@ void finish(const EstimateOptions& options, const EstimateHead& head, const std:
   if (!options.html.empty()) NamedOutput(options.html).write(sweep_html(head, axes, rows, notes));
 }
 
-/// What services would charge for the job. `asked`: on a device that holds the model.
-struct ApiCosts {
-  std::vector<ApiPrice> prices;  ///< none: nobody asked
-  ApiTokens tokens = {};
+void print(const ApiCosts& apis) {
+  if (!apis.prices.empty()) print_text(api_text(apis.prices, apis.tokens));
+}
 
-  ApiCosts(const EstimateOptions& options, const EstimateCase& asked, const SampledRecords& records) {
-    if (options.api.empty()) return;
-    prices = read_api_prices(options.api_file.empty() ? find_api_prices() : options.api_file, options.api);
-    tokens = count_api_tokens(asked, records);
-  }
-  void add_to(nlohmann::ordered_json& json) const {
-    if (!prices.empty()) json["api"] = api_json(prices, tokens);
-  }
-  void print() const {
-    if (!prices.empty()) print_text(api_text(prices, tokens));
-  }
-};
+std::string within_text(double within, const DeviceAnswer& made) {
+  const double latest = made.estimate.most_seconds();
+  return fmt::format("within    {}: {}", time_text(within),
+                     !made.in_time ? "too slow"
+                     : latest <= within
+                         ? "in time"
+                         : "in time if the estimate is right; at worst it takes " + time_text(latest));
+}
 
-/// One device in detail, with the best setting on it. Refuses a model that it cannot hold.
+/// One device in detail, with the best setting on it.
 void show_estimate(const EstimateOptions& options, const AskedEstimate& made) {
-  EstimateCase asked = made.base;
-  asked.by_phase = options.explain;
-  const double balance = asked.hardware->flops_per_byte();
+  const DeviceAnswer answer(made, options.extras);
   const std::vector<std::string>& notes = made.inputs.notes();
-  if (const MemoryPlan memory = plan_memory(asked); !memory.fits())
-    refuse("{} does not fit {}: it needs {:.1f} GB for weights, but the device has {:.1f} GB; {}{}",
-           asked.model, asked.hardware->name, memory.weights / 1e9, asked.hardware->memory / 1e9,
-           fitting_devices(asked, made.list), fewer_bits_advice(asked));
-  const Estimate each = estimate(asked, made.inputs.records());
-  const BestPacking best = find_best_packing(asked, made.inputs.records(), each.work_seconds);
-  const bool in_time = each.total_seconds() <= made.within;
-  const double latest = each.most_seconds();
-  const EstimateHead head = head_of(asked.model, made);
-  const ApiCosts apis(options, asked, made.inputs.records());
-  std::optional<ShardsEstimate> shards;
-  if (options.shards > 0) shards = estimate_shards(asked, made.inputs.records(), options.shards);
   if (options.json) {
-    nlohmann::ordered_json json = estimate_json(asked, each);
-    if (shards) json["shards"] = shards_json(*shards);
-    json["best"] = best_json(best);
-    if (options.explain) json["phases"] = phases_json(each.phases, balance);
-    if (made.within > 0) json["in_time"] = in_time;
-    json["prices_as_of"] = made.list.prices_as_of;
-    json["price_months"] = head.price_months();
-    if (const auto& reused = made.inputs.reused()) json["reused"] = reused->known;
-    apis.add_to(json);
-    json["notes"] = notes;
-    print_json(json);
+    print_json(answer.json(made));
   } else {
-    print_text(estimate_text(asked, each, head));
-    print_line(best_text(asked, each, best));
-    if (shards) print_text(shards_text(*shards));
-    apis.print();
-    if (made.within > 0)
-      print_line(
-          fmt::format("within    {}: {}", time_text(made.within),
-                      !in_time ? "too slow"
-                      : latest <= made.within
-                          ? "in time"
-                          : "in time if the estimate is right; at worst it takes " + time_text(latest)));
+    print_text(estimate_text(answer.asked, answer.estimate, answer.head));
+    print_line(best_text(answer.asked, answer.estimate, answer.best));
+    if (answer.shards) print_text(shards_text(*answer.shards));
+    print(answer.apis);
+    if (made.within > 0) print_line(within_text(made.within, answer));
     for (const std::string& note : notes) print_line("note      " + note);
-    if (options.explain) print_text("\n" + phases_text(each.phases, balance));
+    if (options.extras.explain)
+      print_text("\n" + phases_text(answer.estimate.phases, answer.asked.hardware->flops_per_byte()));
   }
-  const SweepAxis axis{"hardware", {asked.hardware->name}};
-  finish(options, head, {axis}, {{axis.values, asked, each, "", ""}}, notes);
+  const SweepAxis axis{"hardware", {answer.asked.hardware->name}};
+  finish(options, answer.head, {axis}, {{axis.values, answer.asked, answer.estimate, "", ""}}, notes);
 }
 
 void show_sweep(const EstimateOptions& options, const AskedEstimate& made) {
-  const std::vector<SweepAxis>& axes = made.axes;
-  const std::vector<SweepRow> rows =
-      sweep(made.base, made.inputs.records(), made.list, axes, made.within, describe_for_estimate);
-  const std::vector<std::string> notes =
-      sweep_notes(made.inputs.notes(), rows, made.inputs.job().cost.usd_per_hour);
-  const bool models = std::ranges::find(axes, "model", &SweepAxis::key) != axes.end();
-  const EstimateHead head = head_of(models ? "" : made.base.model, made);
-  const auto held = std::ranges::find_if(rows, [](const SweepRow& row) { return row.estimate.has_value(); });
-  if (held == rows.end() && !options.api.empty()) refuse("--api: the model fits no device of the list");
-  const ApiCosts apis(held == rows.end() ? EstimateOptions() : options,
-                      held == rows.end() ? made.base : held->asked, made.inputs.records());
+  const SweepAnswer answer(made, options.extras);
   if (options.json) {
-    nlohmann::ordered_json json = sweep_json(rows, notes);
-    json["prices_as_of"] = made.list.prices_as_of;
-    json["price_months"] = head.price_months();
-    apis.add_to(json);
-    print_json(json);
+    print_json(answer.json());
   } else {
-    print_text(head.text() + sweep_text(axes, rows));
-    apis.print();
-    for (const std::string& note : notes) print_line("note  " + note);
+    print_text(answer.head.text() + sweep_text(made.axes, answer.rows));
+    print(answer.apis);
+    for (const std::string& note : answer.notes) print_line("note  " + note);
   }
-  finish(options, head, axes, rows, notes);
+  finish(options, answer.head, made.axes, answer.rows, answer.notes);
 }
 
 void run(const EstimateOptions& options) {
-  if (options.api.empty() && !options.api_file.empty())
+  if (options.extras.api.empty() && !options.extras.api_file.empty())
     refuse("--api-file works only with --api, which names the models, or all");
   if (!options.html.empty()) NamedOutput(options.html, {options.job});  // before the work, not after it
   std::optional<AskedEstimate> asked;
@@ -138,7 +79,7 @@ void run(const EstimateOptions& options) {
     asked.emplace(options);
   } catch (const NothingToDecode& end) {
     if (options.json)
-      print_json({{"answers", 0}, {"reused", end.known.known}, {"usd", 0.0}});
+      print_json(nothing_json(end));
     else
       print_line(fmt::format("nothing to decode: all {} are known from {}",
                              counted(end.known.answers, "answer"), end.from));
@@ -146,12 +87,12 @@ void run(const EstimateOptions& options) {
   }
   const AskedEstimate& made = *asked;
   if (made.axes.empty()) return show_estimate(options, made);
-  if (options.shards > 0)
+  if (options.extras.shards > 0)
     refuse(
         "--shards {} works only with one device and without a sweep; add --hardware with one name, such as "
         "{}",
-        options.shards, made.list.devices.front().name);
-  if (options.explain)
+        options.extras.shards, made.list.devices.front().name);
+  if (options.extras.explain)
     refuse(
         "--explain works only with one device and without a sweep; add --hardware with one name, such as {}",
         made.list.devices.front().name);
@@ -188,8 +129,8 @@ void add_estimate_command(Program& program) {
         "The list of devices (default: configs/hardware.yaml here, otherwise the installed one)"},
        {"--devices", options->devices, "Devices that share the corpus (default: the job's cost.devices)",
         whole_from(1, 100000)},
-       {"--shards", options->shards, "Also estimate the job as an array of this many shards on the devices",
-        whole_from(1, 100000)},
+       {"--shards", options->extras.shards,
+        "Also estimate the job as an array of this many shards on the devices", whole_from(1, 100000)},
        {"--method", options->method, "Use this method instead of the job's", one_of(method_names())},
        {"--documents", options->documents, "Documents per prompt (0: as many as fit)", whole_from(0)},
        {"--prompt-tokens", options->prompt_tokens, "The most tokens in a prompt", whole_from(1)},
@@ -222,13 +163,13 @@ void add_estimate_command(Program& program) {
         kRepeatable, value_name("KEY=VALUES")},
        {"--within", options->within, "Mark the cheapest choice that takes at most this long: 2h, 90m, 30s",
         value_name("TIME")},
-       {"--explain", options->explain,
+       {"--explain", options->extras.explain,
         "Also print FLOPs, bytes and FLOPs per byte of each phase; with one --hardware"},
-       {"--api", options->api,
+       {"--api", options->extras.api,
         "Also show what services would charge for the same answers: names in configs/api-prices.yaml with "
         "commas between them, or all",
         value_name("NAMES")},
-       {"--api-file", options->api_file,
+       {"--api-file", options->extras.api_file,
         "The list of API prices (default: api-prices.yaml beside the devices)"},
        {"--html", options->html, "Also write the comparison to this HTML file"},
        {"--json", options->json, "Print the result as JSON"}},

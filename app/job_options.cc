@@ -1,25 +1,8 @@
 #include "app/job_options.h"
 
 #include "app/terminal.h"
-#include "io/files/job_file.h"
 
 namespace sheaf {
-namespace {
-
-/// The job that `read_file` reads, with the options applied.
-template <class ReadFile>
-Job read_by(const JobOptions& options, const ReadFile& read_file) {
-  std::vector<std::string> all = options.overrides;
-  if (!options.device.empty())
-    all.push_back(fmt::format("engine.device={}", device_text(parse_device(options.device, "--device"))));
-  Job job = read_file(options.path, all);
-  if (options.limit > 0) job.input.limit = options.limit;
-  if (options.reproducible) job.engine.reproducible = true;
-  if (options.threads >= 0) job.engine.threads = options.threads;
-  return job;
-}
-
-}  // namespace
 
 Argument set_option(std::vector<std::string>& overrides, const std::string& help) {
   return {"--set", overrides, help, kRepeatable, value_name("KEY=VALUE")};
@@ -66,12 +49,17 @@ Argument JobOptions::arguments() {
        {"--quiet,-q", quiet, "Print neither progress nor the report"}});
 }
 
-Job JobOptions::read() const {
-  return read_by(*this, [](const auto& file, const auto& changes) { return read_job(file, changes); });
-}
-
-Job JobOptions::read_without_schema() const {
-  return read_by(*this, read_job_without_schema);
+Job JobOptions::read(JobReading reading) const {
+  for (JobChange& change : set_options(overrides)) reading.changes.push_back(std::move(change));
+  if (!device.empty())
+    for (JobChange& change :
+         set_options({fmt::format("engine.device={}", device_text(parse_device(device, "--device")))}))
+      reading.changes.push_back(std::move(change));
+  Job job = read_job_as(path, reading);
+  if (limit > 0) job.input.limit = limit;
+  if (reproducible) job.engine.reproducible = true;
+  if (threads >= 0) job.engine.threads = threads;
+  return job;
 }
 
 bool take_input(OpenedJob& opened) {

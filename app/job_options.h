@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/commands.h"
+#include "io/files/job_file.h"
 #include "io/jobs/earlier_runs.h"
 #include "io/jobs/finished_run.h"
 #include "io/jobs/opened_job.h"
@@ -31,9 +32,7 @@ struct JobOptions {
 
   Argument arguments();
   /// The job file with the options applied.
-  Job read() const;
-  /// The job file with the options applied, which may lack a schema: the command is to propose one.
-  Job read_without_schema() const;
+  Job read(JobReading reading = {}) const;
 };
 
 /// Says what an opened job has to say and takes in standard input where that is the corpus. False when

@@ -1,11 +1,15 @@
+#include <unistd.h>
+
 #include "app/job_options.h"
 #include "app/progress.h"
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
+#include "core/base/interrupted.h"
 #include "core/report/report.h"
 #include "core/text/spelling.h"
 #include "io/answers/answer_log.h"
+#include "io/base/table_stream.h"
 #include "io/run_folder/merge_shards.h"
 
 namespace sheaf {
@@ -14,7 +18,57 @@ namespace {
 struct RunOptions : JobOptions {
   RunSettings settings;
   LogSettings log;
+  std::string input, format;
 };
+
+/// Standard output as a file that rows are appended to.
+class PrintedRows : public OutputFile {
+ public:
+  void append(std::string_view bytes) override { print_data(bytes); }
+  void truncate(int64_t) override { fail("standard output cannot be cut short"); }
+  void sync() override {
+    if (!flush_output()) fail("standard output: the rows could not be written; is their reader gone?");
+  }
+};
+
+Job read_job(const RunOptions& options) {
+  JobReading reading;
+  if (!options.input.empty())
+    reading.changes.push_back({"input.path", option_text("--input", options.input)});
+  if (!options.format.empty()) {
+    reading.streams_rows = true;
+    reading.changes.push_back({"output.format", option_text("--format", options.format)});
+    if (options.input == "-")
+      reading.table = std::make_shared<TableInput>(
+          "standard input", [] { return open_ipc_stream(STDIN_FILENO, "standard input", interrupted); });
+  }
+  return options.read(std::move(reading));
+}
+
+/// The rows are on standard output, so what is said of them is not.
+int run_stream(const RunOptions& options) {
+  if (options.json)
+    refuse("--json does not go with --format, whose rows are on standard output; leave one out");
+  if (output_is_seen())
+    refuse("--format arrow: rows would go to the terminal; send them to a file or a pipe");
+  const Job job = read_job(options);
+  PrintedRows printed;
+  RowStream rows(printed);
+  RunSettings settings = options.settings;
+  settings.stream = &rows;
+  ShownRun shown(options.quiet);
+  const RunEnd end = run_logged_job(job, settings, options.log, shown);
+  if (!end.interrupted.empty()) print_note(end.interrupted);
+  if (end.report.is_null()) return end.exit_code;
+  const int64_t rejects = rows.rejects(), records = rejects + rows.rows();
+  if (!options.quiet) {
+    print_text(report_text(end.report), Stream::err);
+    print_text(rejects_text(rejects, records, end.report.at("reject_reasons"), "--log FILE lists them"),
+               Stream::err);
+  }
+  if (const std::string warning = rejects_warning(rejects, records); !warning.empty()) print_warning(warning);
+  return end.exit_code;
+}
 
 int run(const RunOptions& options) {
   if (options.settings.shards > 0 && options.settings.shard != "auto")
@@ -22,7 +76,8 @@ int run(const RunOptions& options) {
            options.settings.shards);
   stop_in_order();
   outlive_readers();
-  const Job job = options.read();
+  if (!options.format.empty()) return run_stream(options);
+  const Job job = read_job(options);
   ShownRun shown(options.quiet || options.json);
   const RunEnd end = run_logged_job(job, options.settings, options.log, shown);
   if (!end.interrupted.empty()) print_note(end.interrupted);
@@ -57,6 +112,13 @@ void add_run_command(Program& program) {
       "Run a job: write one structured row per record, in input order. "
       "Rerun the same command to resume after an interruption",
       {options->arguments(),
+       {"--input", options->input,
+        "Read this corpus in place of input.path: a file, a folder, a glob, a URI, or - for standard input",
+        value_name("PATH")},
+       {"--format", options->format,
+        "arrow: write the rows to standard output, as a stream of Arrow's IPC format, and no output folder. "
+        "With --input - the records are such a stream too (docs/python.md)",
+        one_of({"arrow"})},
        {"--restart", settings.restart,
         "Run the job again. What the output folder holds stays until the new run is finished; "
         "with --reuse OUTPUT only what changed is decoded"},

@@ -24,13 +24,7 @@ void score(ScoreCommand& command) {
   if (!command.items.empty())
     items.emplace(command.items, std::vector{command.gold, command.job, command.predictions, command.against,
                                              command.judgements, command.schema});
-  if (command.metric == "attributes" && command.job.empty()) {
-    const RunTypes types = types_of_run(command.predictions, [&](const std::string& text) {
-      if (command.schema.empty()) note(text);
-    });
-    if (command.schema.empty()) command.schema = types.schema;
-    command.locale = types.locale;
-  }
+  take_types(command, note);
   const ScoredRun run = score_run(command, note);
   if (items) items->write(run.item_lines());
   command.json ? print_json(score_json(run.report)) : print_text(score_text(run.report));

@@ -61,9 +61,13 @@ void print_json_text(std::string_view text) {
   write(printable_json(text) + "\n");
 }
 
-void print_data(std::string_view bytes) {
+bool output_is_seen() {
   static const bool seen = isatty(STDOUT_FILENO);
-  seen ? print_text(bytes) : write(bytes);
+  return seen;
+}
+
+void print_data(std::string_view bytes) {
+  output_is_seen() ? print_text(bytes) : write(bytes);
   if (std::ferror(stdout)) fail("standard output: write error");
 }
 

@@ -16,6 +16,8 @@ void hold_standard_streams();
 
 /// Whether lines on standard error can be rewritten: a terminal that is not dumb.
 bool can_rewrite_lines();
+/// Whether standard output is a terminal.
+bool output_is_seen();
 /// Whether standard error may be coloured: as above, and NO_COLOR is not set (no-color.org).
 bool wants_colours();
 /// Columns of the terminal on a stream; `otherwise` where it does not say or is none.

@@ -120,7 +120,12 @@ def fill(tree, builds, name, environment):
                 raise Refused(f"{build}: an earlier build is linked with the same libarrow.so.{versions[-1]}")
             program.parent.mkdir(parents=True)
             shutil.copy(installed / "bin/sheaf", program)
-            run("patchelf", "--set-rpath", "$ORIGIN/../../pyarrow", program, env=environment)
+            library = pathlib.Path(build, "python/sheaf/_sheaf.so")
+            if not library.exists():
+                raise Refused(f"{library} is missing; run cmake --build {build} --target sheaf_python")
+            run("strip", "--strip-unneeded", "-o", program.parent / library.name, library)
+            for file in (program, program.parent / library.name):
+                run("patchelf", "--set-rpath", "$ORIGIN/../../pyarrow", file, env=environment)
             if build == builds[0]:
                 take_share(installed, info, data)
     wanted = requirement(versions)

@@ -3,7 +3,8 @@
 
 namespace sheaf {
 
-/// Set once somebody asks the work to stop in order; long work looks at it between its steps.
+/// Set once somebody asks the program to stop in order. Work on a job looks at the job's own flag between its
+/// steps (Job::stop), which is this one unless the job is one of several in a process.
 inline std::atomic<bool> interrupted = false;
 
 }  // namespace sheaf

@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "core/base/interrupted.h"
 #include "core/job/device.h"
 #include "core/job/words.h"
 
 namespace sheaf {
 
-class Passages;  // io/passages
+class Passages;    // io/passages
+class TableInput;  // io/base
 
 /// What is proposed for the next tokens of answers.
 struct Speculate {
@@ -25,6 +27,8 @@ struct Speculate {
 /// Paths are as the program opens them: those of the file are resolved against its folder.
 struct Job {
   std::string file;  ///< where it was read from
+  std::atomic<bool>* stop =
+      &interrupted;  ///< set once the work on it is to stop in order; no key of the file
 
   struct ModelPart {
     std::string path;
@@ -83,7 +87,7 @@ struct Job {
       std::string path;
       int64_t bytes = 0;
       std::string sha256;
-    } standard_input;             ///< where path is "-": what is read in its place; no key of the file
+    } standard_input;  ///< where path is "-", or of a table: what is read in its place; no key of the file
     bool needs_questions = true;  ///< ask: false where documents without any are of use; no key of the file
 
     struct Listing {
@@ -94,6 +98,7 @@ struct Job {
     /// (io/corpus/corpus.h); no key of the file.
     std::shared_ptr<const Listing> listing;
     std::shared_ptr<Passages> passages;  ///< of `corpus`, once it is open; no key of the file
+    std::shared_ptr<TableInput> table;   ///< records that come in place of `path`; no key of the file
   } input;
 
   struct Task {
@@ -190,10 +195,11 @@ struct Job {
   } engine;
 
   struct Output {
-    std::string path;    ///< {date}, {time} and {job} of the file are filled in
-    bool dated = false;  ///< the file's path has the date or the time in it; no key of the file
-    std::string work;    ///< where the run works whose path is a URI; empty: in the user's cache
-    std::string reuse;   ///< a finished run whose answers are taken where they are the same (docs/reuse.md)
+    std::string path;        ///< {date}, {time} and {job} of the file are filled in
+    bool needs_path = true;  ///< false where rows go elsewhere; no key of the file
+    bool dated = false;      ///< the file's path has the date or the time in it; no key of the file
+    std::string work;        ///< where the run works whose path is a URI; empty: in the user's cache
+    std::string reuse;  ///< a finished run whose answers are taken where they are the same (docs/reuse.md)
     OutputFormat format = OutputFormat::jsonl;
     int64_t rows_per_file = 1000000;  ///< a rows file ends with the window that reaches it
     bool logprobs = false;            ///< the log-probability of every value

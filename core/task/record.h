@@ -100,6 +100,8 @@ class Corpus {
   int64_t count_records() { return count_records(INT64_MAX); }
   /// Which share of the corpus was read, where that can be told without knowing how many records there are.
   virtual std::optional<double> share_read() const { return std::nullopt; }
+  /// Whether its records can be neither counted nor read again.
+  virtual bool is_read_once() const { return false; }
   /// How many records there are, where that is known without reading them.
   virtual std::optional<int64_t> records_expected() const { return std::nullopt; }
 };

@@ -135,25 +135,31 @@ std::string digest_of_pieces(const SeenFile& file) {
   return all.hex();
 }
 
+std::string digest_of_whole(const SeenFile& file) {
+  Sha256 sum;
+  file.add(sum, 0, file.bytes());
+  return sum.hex();
+}
+
 std::string whole_digest(const SeenFile& file) {
-  if (file.bytes() <= kSmall) {
-    Sha256 sum;
-    file.add(sum, 0, file.bytes());
-    return sum.hex();
-  }
-  // A run looks several times, and may have no cache folder.
+  if (file.bytes() < kRead) return digest_of_whole(file);
+  const bool small = file.bytes() <= kSmall;
+  // A run looks several times, a process may run many jobs, and it may have no cache folder.
   static std::mutex mutex;
   static std::map<std::string, std::string> seen;
   const std::string state = file_state(file.found());
   const std::lock_guard lock(mutex);
   if (const auto known = seen.find(state); known != seen.end()) return known->second;
-  if (auto known = remembered_digest(file.found())) return *std::move(known);
+  if (!small)
+    if (auto known = remembered_digest(file.found())) return *std::move(known);
   const int64_t begun =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
           .count();
-  std::string digest = digest_of_pieces(file);
-  file.check_unchanged();
-  remember_digest(file.found(), digest, begun);
+  std::string digest = small ? digest_of_whole(file) : digest_of_pieces(file);
+  if (!small) {
+    file.check_unchanged();
+    remember_digest(file.found(), digest, begun);
+  }
   if (is_settled(file.found(), begun)) seen[state] = digest;
   return digest;
 }

@@ -32,7 +32,8 @@ fs::path nearest_folder(const std::string& near) {
 
 }  // namespace
 
-ScratchFile::ScratchFile(const std::string& near) : file_(open_unnamed(nearest_folder(near))) {
+ScratchFile::ScratchFile(const std::string& near)
+    : file_(near.empty() ? -1 : open_unnamed(nearest_folder(near))) {
   if (file_ >= 0) return;
   const fs::path folder = fs::temp_directory_path();
   file_ = open_unnamed(folder);
@@ -60,6 +61,10 @@ std::string ScratchFile::read(int64_t at, int64_t size) const {
   if (count < size)
     fail("a temporary file cannot be read: {}", count < 0 ? std::strerror(errno) : "too short");
   return bytes;
+}
+
+int64_t ScratchFile::read(int64_t at, int64_t size, char* to) const {
+  return read_at(file_, at, to, size);
 }
 
 std::span<std::byte> ScratchFile::map(int64_t size) {

@@ -12,7 +12,7 @@ namespace sheaf {
 class ScratchFile {
  public:
   /// In the nearest folder above `near` that exists (where the output goes there should be room), or in the
-  /// folder for temporary files where nothing can be written there.
+  /// folder for temporary files where nothing can be written there, or `near` is empty.
   explicit ScratchFile(const std::string& near);
   ~ScratchFile();
   ScratchFile(const ScratchFile&) = delete;
@@ -21,6 +21,8 @@ class ScratchFile {
   void append(std::string_view bytes);
   int64_t size() const { return size_; }
   std::string read(int64_t at, int64_t size) const;
+  /// How many bytes were read; negative on an error.
+  int64_t read(int64_t at, int64_t size, char* to) const;
   /// Makes it `size` bytes large, new ones zero, and maps it to be written; the mapping before is gone.
   std::span<std::byte> map(int64_t size);
   /// A path under which this process can open it.

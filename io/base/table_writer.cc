@@ -136,6 +136,20 @@ class ArrowEncoder : public TableEncoder {
   std::shared_ptr<arrow::ipc::RecordBatchWriter> writer_;
 };
 
+class StreamEncoder : public TableEncoder {
+ public:
+  StreamEncoder(const arrow::Schema& schema, std::shared_ptr<arrow::io::OutputStream> target,
+                const std::shared_ptr<const arrow::KeyValueMetadata>& about)
+      : writer_(check(arrow::ipc::MakeStreamWriter(std::move(target), schema.WithMetadata(about)))) {}
+  void write(const std::shared_ptr<arrow::RecordBatch>& group) override {
+    check(writer_->WriteRecordBatch(*group));
+  }
+  void close() override { check(writer_->Close()); }
+
+ private:
+  std::shared_ptr<arrow::ipc::RecordBatchWriter> writer_;
+};
+
 /// Appends a JSON value as what the builder wants; what cannot be that is null, text takes anything.
 void append_value(arrow::ArrayBuilder& cell, const ordered_json& value) {
   switch (cell.type()->id()) {
@@ -234,6 +248,8 @@ TableWriter::TableWriter(TableFormat format, const std::vector<TableColumn>& col
   write([&] {
     if (format == TableFormat::arrow)
       state_->encoder = std::make_unique<ArrowEncoder>(*schema, state_->target, kept);
+    else if (format == TableFormat::arrow_stream)
+      state_->encoder = std::make_unique<StreamEncoder>(*schema, state_->target, kept);
     else
       state_->encoder = std::make_unique<ParquetEncoder>(*schema, state_->target, kept);
   });
@@ -253,6 +269,10 @@ void TableWriter::end_row(int64_t bytes) {
   ++state_->rows;
   state_->bytes += bytes;
   if (state_->rows == kRowsPerGroup || state_->bytes >= kBytesPerGroup) write([&] { write_group(); });
+}
+
+void TableWriter::end_group() {
+  if (state_->rows > 0) write([&] { write_group(); });
 }
 
 void TableWriter::close() {

@@ -35,10 +35,14 @@ struct TableColumn {
   bool operator==(const TableColumn&) const = default;
 };
 
-enum class TableFormat : uint8_t { parquet, arrow };
+enum class TableFormat : uint8_t {
+  parquet,
+  arrow,
+  arrow_stream  ///< of Arrow's IPC format, not compressed: not every reader of streams can unpack
+};
 
-/// A table being written row by row, zstd-compressed. Equal rows give equal bytes. One that is destroyed
-/// before it was closed writes nothing more.
+/// A table being written row by row; files are zstd-compressed. Equal rows give equal bytes. One that is
+/// destroyed before it was closed writes nothing more.
 class TableWriter {
  public:
   /// `about`: a text kept in the file's metadata under the key "sheaf"; empty: none.
@@ -53,6 +57,8 @@ class TableWriter {
   arrow::ArrayBuilder& cell(size_t column);
   /// After one cell for every column. `bytes`: about how large the row is; rows are written in groups.
   void end_row(int64_t bytes);
+  /// Writes the rows so far as a group, which reaches the target.
+  void end_group();
   void close();
 
  private:

@@ -32,6 +32,7 @@ class FirstRows : public Corpus {
   int64_t position() const override { return all_->position(); }
   void skip_to(int64_t position) override { all_->skip_to(position); }
   int64_t count_records(int64_t most) override { return all_->count_records(std::min(most, most_)); }
+  bool is_read_once() const override { return all_->is_read_once(); }
   std::optional<double> share_read() const override {
     const auto all = all_->share_read();
     return all ? std::max(*all, static_cast<double>(position()) / static_cast<double>(most_)) : all;
@@ -39,7 +40,7 @@ class FirstRows : public Corpus {
   std::optional<int64_t> records_expected() const override {
     if (const auto all = all_->records_expected()) return std::min(*all, most_);
     // So many are soon counted, and then the number is no guess.
-    if (most_ <= kSoonCounted) return all_->count_records(most_);
+    if (!is_read_once() && most_ <= kSoonCounted) return all_->count_records(most_);
     return std::nullopt;
   }
 
@@ -102,11 +103,12 @@ std::unique_ptr<Corpus> open_dataset_corpus(const Job& job, RecordMapper mapper)
 }
 
 std::unique_ptr<Corpus> open_format(const Job& job, const CorpusFiles& corpus, RecordMapper mapper) {
+  if (job.input.table) return open_stream_corpus(*job.input.table, std::move(mapper));
   if (corpus.format == CorpusFormat::dataset) return open_dataset_corpus(job, std::move(mapper));
   if (corpus.format == CorpusFormat::table) return open_parquet_corpus(corpus.files, std::move(mapper));
-  const std::string& copied = job.input.standard_input.path;
-  if (corpus.format == CorpusFormat::csv) return open_csv_corpus(corpus.files, std::move(mapper), copied);
-  return open_jsonl_corpus(corpus.files, std::move(mapper), copied);
+  const TextFiles text = text_files(corpus.files, job.input.standard_input.path, *job.stop);
+  if (corpus.format == CorpusFormat::csv) return open_csv_corpus(text, std::move(mapper));
+  return open_jsonl_corpus(text, std::move(mapper));
 }
 
 std::string some_of(const std::vector<std::string>& names) {
@@ -149,11 +151,13 @@ CorpusFiles find_corpus_files(const std::string& path, const std::string& format
 }
 
 void list_corpus(Job::Input& input, const std::string& where) {
+  if (input.table) return;
   input.listing = std::make_shared<const Job::Input::Listing>(
       input.path, input.format, find_corpus_files(input.path, input.format, where).files);
 }
 
 CorpusFiles find_corpus_files(const Job::Input& input, const std::string& where) {
+  if (input.table) return {};
   const Job::Input::Listing* const kept = input.listing.get();
   if (!kept || kept->path != input.path || kept->format != input.format)
     return find_corpus_files(input.path, input.format, where);
@@ -164,13 +168,16 @@ CorpusFiles find_corpus_files(const Job::Input& input, const std::string& where)
 PassageFiles passage_files(const Job& job) {
   const auto place = job.input.places.find("input.corpus");
   return {job.input.corpus, job.input.corpus_index,
-          (place == job.input.places.end() ? job.file + ": input.corpus" : place->second) + ": "};
+          (place == job.input.places.end() ? job.file + ": input.corpus" : place->second) + ": ", job.stop};
 }
 
 std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema) {
   const CorpusFiles corpus = find_corpus_files(job.input, job.file + ": input.path: ");
   std::shared_ptr<const Contexts> contexts;
   if (!job.input.context_id.empty()) {
+    if (job.input.table && job.input.table->is_read_once())
+      refuse("{}: input.context_id needs a corpus that can be read twice, which {} cannot; name a file",
+             job.file, job.input.table->name());
     const auto rows = open_format(job, corpus, RecordMapper(job, schema));
     contexts = gather_contexts(*rows, job.output.path);
     if (contexts->empty() && rows->position() > 0)

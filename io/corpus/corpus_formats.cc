@@ -184,14 +184,17 @@ std::string first_field(const std::string& type) {
   return type.substr(begin, type.find(':', begin) - begin);
 }
 
-void check_columns(const TableFile& file, const std::string& path, const RecordMapper& mapper) {
+}  // namespace
+
+void check_columns(const std::vector<TableFile::Column>& columns, const std::string& path,
+                   const RecordMapper& mapper) {
   std::vector<std::string> names;
-  for (const TableFile::Column& column : file.columns()) names.push_back(column.name);
+  for (const TableFile::Column& column : columns) names.push_back(column.name);
   for (const MappedColumn& wanted : mapper.columns()) {
     if (!wanted.optional) check_column(wanted, names, path);
     if (std::count(names.begin(), names.end(), wanted.name) > 1)
       refuse("{}: {} has more than one column \"{}\"", wanted.place, path, wanted.name);
-    for (const TableFile::Column& column : file.columns()) {
+    for (const TableFile::Column& column : columns) {
       if (wanted.kept && column.name == wanted.name && column.shape == TableFile::Column::Shape::other)
         refuse("{}: column \"{}\" of {} is {}; sheaf keeps text, numbers and lists of them", wanted.place,
                wanted.name, path, column.type);
@@ -208,17 +211,13 @@ void check_columns(const TableFile& file, const std::string& path, const RecordM
   }
 }
 
-}  // namespace
-
 void refuse_foreign(const std::string& path, const std::string& name) {
   std::string first(1 << 12, '\0');
   first.resize(open_bytes(path)->read(first.data(), first.size()));
   if (const std::string found = describe_foreign(name, first); !found.empty()) refuse("{}: {}", name, found);
 }
 
-std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RecordMapper mapper,
-                                          const std::string& standard_input) {
-  TextFiles text = text_files(std::move(files), standard_input);
+std::unique_ptr<Corpus> open_jsonl_corpus(const TextFiles& text, RecordMapper mapper) {
   for (size_t i = 0; i < text.paths.size(); ++i) {
     const std::vector<std::string> columns = probe_columns(text.paths[i]);
     if (columns.empty()) {
@@ -240,9 +239,7 @@ std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, Record
       numbered);
 }
 
-std::unique_ptr<Corpus> open_csv_corpus(std::vector<std::string> files, RecordMapper mapper,
-                                        const std::string& standard_input) {
-  const TextFiles text = text_files(std::move(files), standard_input);
+std::unique_ptr<Corpus> open_csv_corpus(const TextFiles& text, RecordMapper mapper) {
   const bool numbered = mapper.numbers_records();
   const auto open = [text, shared = std::make_shared<const RecordMapper>(std::move(mapper))](size_t file) {
     return std::make_unique<CsvRecords>(text.paths[file], text.names[file], *shared);
@@ -256,7 +253,7 @@ std::unique_ptr<Corpus> open_parquet_corpus(std::vector<std::string> files, Reco
   int64_t rows = 0;
   for (const std::string& path : files) {
     const TableFile file(path);
-    check_columns(file, path, mapper);
+    check_columns(file.columns(), path, mapper);
     rows += file.rows();
   }
   return std::make_unique<ParquetCorpus>(std::move(files), std::move(mapper), rows);

@@ -2,17 +2,27 @@
 #include <functional>
 
 #include "core/task/record.h"
+#include "io/base/table_stream.h"
 #include "io/corpus/record_mapper.h"
 
 namespace sheaf {
 
-/// The formats behind open_corpus.
+/// The files of a text corpus: where they are read, and how messages and places call them.
+struct TextFiles {
+  std::vector<std::string> paths, names;
+  const std::atomic<bool>* stop;  ///< set once a look through them is to end
+};
 /// `standard_input`: the file to read where `files` says "-".
-std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RecordMapper mapper,
-                                          const std::string& standard_input);
-std::unique_ptr<Corpus> open_csv_corpus(std::vector<std::string> files, RecordMapper mapper,
-                                        const std::string& standard_input);
+TextFiles text_files(std::vector<std::string> files, const std::string& standard_input,
+                     const std::atomic<bool>& stop);
+
+// The formats behind open_corpus.
+
+std::unique_ptr<Corpus> open_jsonl_corpus(const TextFiles& text, RecordMapper mapper);
+std::unique_ptr<Corpus> open_csv_corpus(const TextFiles& text, RecordMapper mapper);
 std::unique_ptr<Corpus> open_parquet_corpus(std::vector<std::string> files, RecordMapper mapper);
+/// Records that are read once: they can be neither counted nor gone back to.
+std::unique_ptr<Corpus> open_stream_corpus(TableInput& table, RecordMapper mapper);
 
 /// Refuses a file without JSON lines whose beginning says what it is instead; messages call it `name`.
 void refuse_foreign(const std::string& path, const std::string& name);
@@ -20,6 +30,10 @@ void refuse_foreign(const std::string& path, const std::string& name);
 /// Refuses a mapped column that is not among `columns`, with the nearest.
 void check_column(const MappedColumn& column, const std::vector<std::string>& columns,
                   const std::string& file);
+
+/// Refuses a table without the mapped columns, and columns of types that they cannot have.
+void check_columns(const std::vector<TableFile::Column>& columns, const std::string& file,
+                   const RecordMapper& mapper);
 
 /// The records of one text file.
 class RecordReader {
@@ -32,13 +46,6 @@ class RecordReader {
   /// About how many bytes of the file the records so far take.
   virtual int64_t taken() const = 0;
 };
-
-/// The files of a text corpus: where they are read, and how messages and places call them.
-struct TextFiles {
-  std::vector<std::string> paths, names;
-};
-/// `standard_input`: the file to read where `files` says "-".
-TextFiles text_files(std::vector<std::string> files, const std::string& standard_input);
 
 /// One file after the other, by readers that `open` gives; it gets the number of the file. A stretch of
 /// records that are broken in the same way is told in short (AlikeRejects). `numbered`: ids are the numbers

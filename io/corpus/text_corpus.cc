@@ -2,7 +2,6 @@
 #include <numeric>
 #include <utility>
 
-#include "core/base/interrupted.h"
 #include "core/task/record.h"
 #include "io/base/file_layer.h"
 #include "io/base/store.h"
@@ -83,7 +82,7 @@ class TextCorpus : public Corpus {
   void pass(int64_t position) {
     for (; row_ < position && (peeked_ || advance()); ++row_) {
       peeked_.reset();
-      if (interrupted) fail_for_now("interrupted while looking through the corpus");
+      if (*files_.stop) fail_for_now("interrupted while looking through the corpus");
     }
   }
 
@@ -125,10 +124,11 @@ class TextCorpus : public Corpus {
 
 }  // namespace
 
-TextFiles text_files(std::vector<std::string> files, const std::string& standard_input) {
+TextFiles text_files(std::vector<std::string> files, const std::string& standard_input,
+                     const std::atomic<bool>& stop) {
   std::vector<std::string> paths = files;
   std::replace(paths.begin(), paths.end(), std::string("-"), standard_input);
-  return {std::move(paths), std::move(files)};
+  return {std::move(paths), std::move(files), &stop};
 }
 
 std::unique_ptr<Corpus> open_text_corpus(TextFiles files, OpenReader open, bool numbered) {

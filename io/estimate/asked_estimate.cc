@@ -31,7 +31,8 @@ EstimateAsked completed(EstimateAsked asked) {
                                      {"tokens_per_step", asked.tokens_per_step.has_value()},
                                      {"devices", asked.devices.has_value()}})
       if (given) settled.emplace_back(key);
-    asked.take_missing(read_job_estimate(asked.job, asked.overrides), settled);
+    asked.take_missing(read_job_estimate(asked.root ? asked.root : read_job_yaml(asked.job), asked.overrides),
+                       settled);
   }
   if (!asked.reuse.runs.empty()) {
     const bool other = !asked.model.empty() || !asked.method.empty() ||

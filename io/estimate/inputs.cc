@@ -23,7 +23,8 @@ DescribedModel describe_for_estimate(const std::string& model) {
 EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
   const bool lengths = !asked.workload.empty() || asked.statistics.document > 0;
   if (!asked.job.empty())
-    job_ = read_job(asked.job, asked.overrides, false);
+    job_ = read_job(asked.job, asked.root ? asked.root : read_job_yaml(asked.job),
+                    set_options(asked.overrides), false);
   else
     job_.method = BenchPacking().method;
   if (!asked.dtype.empty()) job_.model.dtype = read_word<Precision>(asked.dtype).value();

@@ -17,6 +17,7 @@ namespace sheaf {
 /// What the user asks `sheaf estimate` about.
 struct EstimateAsked : EstimateWishes {
   std::string job;  ///< a job file; empty: statistics or a workload say it all
+  YamlPtr root;     ///< what the job file would hold; null: it is read
   std::vector<std::string> overrides;
   std::string method;               ///< instead of the job's
   std::string workload;             ///< a file for `sheaf bench`

@@ -329,13 +329,6 @@ void read_output(YamlMap map, Job& job, bool files, bool method_fits, MistakeLis
   if (method_fits) found.attempt([&] { check_confidence(map, job, files); });
 }
 
-YamlPtr read_job_yaml(const std::string& path) {
-  check_is_job(path);
-  YamlPtr root = read_yaml(path, "a job file");
-  check_is_job(path, *root);
-  return root;
-}
-
 JobChange set_option(const std::string& text) {
   const std::string place = "--set " + shorten_text(text, 120);
   const size_t equals = text.find('=');
@@ -453,6 +446,7 @@ Job read_into(Job job, const std::string& path, YamlPtr root, const std::vector<
        {"model", "input", "task", "method", "engine", "output", "cost", "estimate"})
     found.attempt([&] { sections.emplace(name, map.map(name)); });
   for (const std::string_view name : {"model", "input", "task", "output"}) {
+    if (name == "output" && !job.output.needs_path) continue;
     map.require(name);
     if (!map.has(name)) sections.erase(name);  // it is missing, and its keys are not so too
   }
@@ -488,6 +482,13 @@ Job read_into(Job job, const std::string& path, YamlPtr root, const std::vector<
 
 }  // namespace
 
+YamlPtr read_job_yaml(const std::string& path) {
+  check_is_job(path);
+  YamlPtr root = read_yaml(path, "a job file");
+  check_is_job(path, *root);
+  return root;
+}
+
 std::vector<JobChange> set_options(const std::vector<std::string>& overrides) {
   std::vector<JobChange> changes;
   changes.reserve(overrides.size());
@@ -503,15 +504,29 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
   return read_into(Job(), path, std::move(root), changes, files);
 }
 
-Job read_job_without_schema(const std::string& path, const std::vector<std::string>& overrides) {
+Job read_job_as(const std::string& path, const JobReading& reading) {
   Job job;
-  job.task.needs_schema = false;
-  return read_into(std::move(job), path, read_job_yaml(path), set_options(overrides), true);
+  job.task.needs_schema = reading.needs_schema;
+  job.input.table = reading.table;
+  job.output.needs_path = !reading.streams_rows;
+  return read_into(std::move(job), path, reading.root ? reading.root : read_job_yaml(path), reading.changes,
+                   true);
 }
 
-EstimateWishes read_job_estimate(const std::string& path, const std::vector<std::string>& overrides) {
-  return read_estimate_section(
-      YamlMap(changed(read_job_yaml(path), set_options(overrides)), "").map("estimate"));
+Job read_model_sections(const std::string& path, const YamlPtr& root) {
+  Job job;
+  job.file = path;
+  MistakeList found;
+  YamlMap map(root, "");
+  found.attempt([&] { read_model(map.map("model"), job, true, found); });
+  found.attempt([&] { read_engine(map.map("engine"), job, found); });
+  found.attempt([&] { map.finish(); });
+  found.finish();
+  return job;
+}
+
+EstimateWishes read_job_estimate(const YamlPtr& root, const std::vector<std::string>& overrides) {
+  return read_estimate_section(YamlMap(changed(root, set_options(overrides)), "").map("estimate"));
 }
 
 }  // namespace sheaf

@@ -25,13 +25,24 @@ std::vector<JobChange> set_options(const std::vector<std::string>& overrides);
 /// nearest valid key, all that can be found in one go. Without `files` the model and the corpus may be
 /// missing, and few-shot examples are not read.
 Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files = true);
-/// Reads a job whose schema is yet to be written: task.schema may be missing, and so may its file.
-Job read_job_without_schema(const std::string& path, const std::vector<std::string>& overrides);
+/// How a job is read whose parts do not all stand in its file.
+struct JobReading {
+  std::vector<JobChange> changes = {};
+  bool needs_schema = true;                ///< false: task.schema may be missing, and so may its file
+  std::shared_ptr<TableInput> table = {};  ///< the records, whatever input.path and input.format say
+  bool streams_rows = false;               ///< rows go elsewhere: output.path may be missing
+  YamlPtr root = {};                       ///< what the file would hold; null: it is read
+};
+Job read_job_as(const std::string& path, const JobReading& reading);
+/// The parsed file; refuses what people give in place of a job.
+YamlPtr read_job_yaml(const std::string& path);
+/// A job of which only the sections `model` and `engine` are read, and no others may be there.
+Job read_model_sections(const std::string& path, const YamlPtr& root);
 /// Reads a job from its parsed file.
 Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>& changes, bool files);
 
-/// The `estimate` section of a job file, with the overrides; the rest is not looked at.
-EstimateWishes read_job_estimate(const std::string& path, const std::vector<std::string>& overrides);
+/// The `estimate` section of a parsed job file, with the overrides; the rest is not looked at.
+EstimateWishes read_job_estimate(const YamlPtr& root, const std::vector<std::string>& overrides);
 
 // Parts of the reading.
 

@@ -7,6 +7,7 @@
 #include "core/text/printable.h"
 #include "io/base/file_identity.h"
 #include "io/base/store.h"
+#include "io/base/table_stream.h"
 #include "io/corpus/corpus.h"
 #include "io/files/job_keys.h"
 #include "io/passages/build_index.h"
@@ -72,6 +73,12 @@ ordered_json model_fingerprint(const Job::ModelPart& model) {
 ordered_json corpus_fingerprint(const Job::Input& input) {
   // Added at the end without a look for an equal key, which would take a hundred thousand files hours.
   ordered_json::object_t corpus;
+  if (input.table) {
+    if (!input.standard_input.sha256.empty())
+      corpus.emplace_back(input.table->name(), ordered_json{{"bytes", input.standard_input.bytes},
+                                                            {"sha256", input.standard_input.sha256}});
+    return corpus;
+  }
   const std::vector<std::string> files = find_corpus_files(input, "input.path: ").files;
   const size_t folder = common_folder(files).size();
   const auto add = [&](const std::string& file, ordered_json about) {

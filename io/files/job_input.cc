@@ -150,6 +150,12 @@ void read_input(YamlMap map, Job& job, bool files, MistakeList& found) {
     if (input.path != "-") map.file_path("path", input.path);
   });
   read_keys("input", map, job, found);
+  // A table has the columns that a file would have, and none of a dataset's own.
+  if (input.table) input.format = Job::Input().format;
+  if (input.table && job.task.kind == TaskKind::chat)
+    found.add(fmt::format(
+        "{}: task.kind chat reads requests from a batch file, not from a table; name the file as input.path",
+        map.where("format")));
   found.attempt([&] { map.finish(); });
   for (const JobKey& key : job_keys())
     if (key.section() == "input")
@@ -161,7 +167,7 @@ void read_input(YamlMap map, Job& job, bool files, MistakeList& found) {
   });
   const bool sound = found.size() == before;
   if (sound && job.task.kind != TaskKind::none) check_columns(map, job, files, found);
-  if (!files || !map.has("path") || input.path.empty()) return;
+  if (!files || input.table || !map.has("path") || input.path.empty()) return;
   found.attempt([&] {
     if (input.path != "-" && !is_uri(input.path) && !has_wildcard(input.path) &&
         !find_dataset_format(input.format))

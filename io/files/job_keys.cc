@@ -107,11 +107,21 @@ const JobKey* find_job_key(std::string_view path) {
   return found == job_keys().end() ? nullptr : &*found;
 }
 
+namespace {
+
+bool is_required(const JobKey& key, const Job& job) {
+  if (key.path == "input.path") return !job.input.table;
+  if (key.path == "output.path") return job.output.needs_path;
+  return key.takes.required;
+}
+
+}  // namespace
+
 void read_keys(std::string_view section, YamlMap& map, Job& job, MistakeList& found) {
   for (const JobKey& key : job_keys()) {
     if (key.section() != section) continue;
     if (!key.takes.own_reader) found.attempt([&] { read_one(key, map, job); });
-    if (key.takes.required) map.require(key.name());
+    if (is_required(key, job)) map.require(key.name());
   }
 }
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <unordered_map>
 
-#include "core/base/interrupted.h"
 #include "core/base/random_stream.h"
 #include "core/task/prompt_template.h"
 #include "core/text/spelling.h"
@@ -51,7 +50,7 @@ class Sample {
     const Schema any;
     const auto corpus = open_corpus(job_, &any);
     for (int64_t number = corpus->position(); auto next = corpus->next(); number = corpus->position()) {
-      if (interrupted) return false;
+      if (*job_.stop) return false;
       if (const auto* reject = std::get_if<Reject>(&*next)) {
         if (end.rejects == 0)
           end.first_reject = fmt::format("{}:{}: {}", reject->place.file, reject->place.row, reject->reason);

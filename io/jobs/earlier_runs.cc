@@ -7,7 +7,6 @@
 #include <glob.h>
 #include <unistd.h>
 
-#include "core/base/interrupted.h"
 #include "core/methods/method.h"
 #include "core/plan/planner.h"
 #include "core/text/spelling.h"
@@ -260,7 +259,7 @@ std::optional<KnownShare> count_known(
   AnswerKeys keys(settings, job.method.temperature > 0);
   KnownShare share;
   while (true) {
-    if (interrupted) return std::nullopt;
+    if (*job.stop) return std::nullopt;
     const int64_t position = corpus.position();
     auto next = corpus.next();
     if (!next) return share;

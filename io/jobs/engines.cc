@@ -35,8 +35,12 @@ std::string model_name(const Job::ModelPart& model) {
 }  // namespace
 
 Engines::Engines(OpenedJob& opened, const Use& use, const Replace& replace) {
-  for (std::unique_ptr<Backend>& backend : opened.backends())
-    all_.push_back({replace ? replace(all_.size(), std::move(backend)) : std::move(backend)});
+  if (replace)
+    for (std::unique_ptr<Backend>& backend : opened.open_model().make_backends())
+      all_.push_back({replace(all_.size(), std::move(backend))});
+  else
+    for (const std::shared_ptr<Backend>& backend : opened.open_model().backends())
+      all_.push_back({backend, backend->stage_seconds(), backend->routing().passes > 0});
   if (use.store != Use::Store::none && !opened.job().engine.kv_store.path.empty())
     open_store(opened, use.store == Use::Store::filled);
   if (use.speculate) make_drafts(opened);
@@ -98,6 +102,18 @@ std::vector<Engine*> Engines::pointers() {
   std::vector<Engine*> pointers;
   for (One& one : all_) pointers.push_back(&*one.engine);
   return pointers;
+}
+
+TimedStages Engines::stage_seconds(size_t engine) const {
+  TimedStages seconds = all_[engine].backend->stage_seconds();
+  for (const auto& [stage, before] : all_[engine].stages_before)
+    for (auto& [own, value] : seconds)
+      if (own == stage) value -= before;
+  return seconds;
+}
+
+Routing Engines::routing(size_t engine) const {
+  return all_[engine].routed_before ? Routing() : all_[engine].backend->routing();
 }
 
 std::optional<double> Engines::predicted_seconds(size_t engine) const {

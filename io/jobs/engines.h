@@ -27,6 +27,10 @@ class Engines {
   size_t size() const { return all_.size(); }
   std::vector<Engine*> pointers();
   const Backend& backend(size_t engine) const { return *all_[engine].backend; }
+  /// What the backend took for this job.
+  TimedStages stage_seconds(size_t engine) const;
+  /// As the backend counted for this job; empty where the counts are of earlier jobs too.
+  Routing routing(size_t engine) const;
   /// None where its device has no profile. To be asked on its engine's thread.
   std::optional<double> predicted_seconds(size_t engine) const;
   double predicted_error() const;  ///< as a share
@@ -38,7 +42,9 @@ class Engines {
 
  private:
   struct One {
-    std::unique_ptr<Backend> backend;
+    std::shared_ptr<Backend> backend;
+    TimedStages stages_before = {};  ///< what earlier jobs took
+    bool routed_before = false;      ///< its counts of experts are of earlier jobs too
     std::unique_ptr<Backend> draft_backend = {};
     std::optional<Draft> draft = {};
     std::optional<DeviceModel> device = {};

@@ -178,6 +178,15 @@ RunTypes types_of_run(const std::string& run, const std::function<void(const std
   return types;
 }
 
+void take_types(ScoreSettings& settings, const std::function<void(const std::string& text)>& note) {
+  if (settings.metric != "attributes" || !settings.job.empty()) return;
+  const RunTypes types = types_of_run(settings.predictions, [&](const std::string& text) {
+    if (settings.schema.empty()) note(text);
+  });
+  if (settings.schema.empty()) settings.schema = types.schema;
+  settings.locale = types.locale;
+}
+
 void check_attribute(const char* option, const std::string& name, const Schema& schema,
                      const std::string& category) {
   std::vector<std::string> known;

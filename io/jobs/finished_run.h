@@ -9,6 +9,7 @@
 #include "core/report/report_html.h"
 #include "core/task/record.h"
 #include "core/task/row.h"
+#include "io/files/score_run.h"
 #include "io/run_folder/manifest.h"
 
 namespace sheaf {
@@ -31,6 +32,9 @@ struct RunTypes {
 /// The types of the run in a folder. None if the folder has no manifest, its job is not an extract job, or
 /// the schema is gone or has changed; of the last two `note` is told.
 RunTypes types_of_run(const std::string& run, const std::function<void(const std::string& text)>& note);
+
+/// The types of the values that are scored, by the run they are of, where the settings leave them out.
+void take_types(ScoreSettings& settings, const std::function<void(const std::string& text)>& note);
 
 /// Refuses an attribute that the schema, or one category of it, does not have. `option`: what asked for it.
 void check_attribute(const char* option, const std::string& name, const Schema& schema,

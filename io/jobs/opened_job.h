@@ -5,7 +5,7 @@
 #include "core/plan/planner.h"
 #include "core/tokenizer/chat_template.h"
 #include "io/base/scratch_file.h"
-#include "io/machine/backend_kinds.h"
+#include "io/jobs/open_model.h"
 
 namespace sheaf {
 
@@ -16,25 +16,26 @@ ChatChoice choose_chat(const Job::ModelPart& model, std::string_view jinja, cons
 /// Everything a job needs laid out: model, tokenizer, task. Made once per command.
 class OpenedJob {
  public:
-  explicit OpenedJob(Job job);
+  /// `model`: one that is open already; null: the job's own is opened.
+  explicit OpenedJob(Job job, std::shared_ptr<OpenModel> model = nullptr);
 
   const Job& job() const { return job_; }
-  const Model& model() const { return model_; }
-  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  const Model& model() const { return open_->model(); }
+  const Tokenizer& tokenizer() const { return open_->tokenizer(); }
   const Schema& schema() const { return schema_; }
   const ChatTemplate& chat() const { return chat_; }
   const Examples& examples() const { return examples_; }
-  bool on_gpu() const { return kind_->gpu; }
-  size_t engines() const { return devices_.size(); }
-  int threads() const;  ///< CPU threads of all engines together
-  const StopRules& stop_rules();
+  bool on_gpu() const { return open_->kind().gpu; }
+  size_t engines() const { return devices().size(); }
+  int threads() const { return open_->threads(); }  ///< CPU threads of all engines together
+  const StopRules& stop_rules() { return open_->stop_rules(); }
+  OpenModel& open_model() const { return *open_; }
   /// What the user should know of how it was laid out.
   const std::vector<std::string>& notices() const { return notices_; }
 
   /// Takes in standard input where that is the corpus; to be called before corpus(). False when interrupted.
   bool take_input();
   std::unique_ptr<Corpus> corpus() const;
-  Backends backends() const;  ///< one for each engine
   /// A backend of the draft for each engine; none where the job speculates without one.
   Backends draft_backends();
   Footprint footprint() const;
@@ -53,23 +54,19 @@ class OpenedJob {
   double open_seconds() const { return open_seconds_; }
 
  private:
-  void open_files();
+  void read_files();
   void open_draft();
-  BackendOptions backend_options() const;
+  const std::vector<int>& devices() const { return open_->devices(); }
   int64_t pool_bytes(size_t engine) const;
 
   Job job_;
-  const BackendKind* kind_ = nullptr;
-  std::vector<int> devices_;  ///< one for each engine
+  std::shared_ptr<OpenModel> open_;
   double open_seconds_ = 0;
   std::vector<std::string> notices_;
-  Model model_;
   Model draft_;  ///< empty where it is not asked for
-  std::unique_ptr<Tokenizer> tokenizer_;
   ChatTemplate chat_;
   Schema schema_;
   Examples examples_;
-  std::unique_ptr<StopRules> stop_rules_;
   std::unique_ptr<ScratchFile> standard_input_;
 };
 

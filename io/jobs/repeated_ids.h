@@ -21,6 +21,7 @@ class RepeatedIds : public Corpus {
   int64_t position() const override { return all_->position(); }
   void skip_to(int64_t position) override;
   int64_t count_records(int64_t most) override { return all_->count_records(most); }
+  bool is_read_once() const override { return all_->is_read_once(); }
   std::optional<double> share_read() const override { return all_->share_read(); }
   std::optional<int64_t> records_expected() const override { return all_->records_expected(); }
 

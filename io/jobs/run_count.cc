@@ -23,15 +23,15 @@ std::string host_name() {
 
 }  // namespace
 
-RunCount::RunCount(Report about, RunFolder& folder)
-    : folder_(folder), session_(std::move(about)), asked_at_(session_.engines.size()) {
-  rows_ = rows_uncounted_ = folder.rows();
-  rejects_ = rejects_uncounted_ = folder.rejects();
-  if (folder.saved_progress().empty()) return;
+RunCount::RunCount(Report about, RowSink& sink)
+    : sink_(sink), session_(std::move(about)), asked_at_(session_.engines.size()) {
+  rows_ = rows_uncounted_ = sink.rows();
+  rejects_ = rejects_uncounted_ = sink.rejects();
+  if (sink.saved_progress().empty()) return;
   try {
-    SavedReport saved = read_saved_report(folder.saved_progress(), "progress.json");
+    SavedReport saved = read_saved_report(sink.saved_progress(), "progress.json");
     // Where the folder had to go back behind what was counted, the count is of no use.
-    if (saved.rows > folder.rows() || saved.rejects > folder.rejects()) return;
+    if (saved.rows > sink.rows() || saved.rejects > sink.rejects()) return;
     earlier_ = std::move(saved.report);
     rows_uncounted_ -= saved.rows;
     rejects_uncounted_ -= saved.rejects;
@@ -49,14 +49,14 @@ void RunCount::start(double open_seconds) {
   committed_ = session_;
 }
 
-void RunCount::step(size_t engine, const EngineStats& stats, const Backend& backend, bool last) {
+void RunCount::step(size_t engine, const EngineStats& stats, const Engines& engines, bool last) {
   if (!last) save_if_due(false);  // others see that the run is alive, however long a group takes
   const std::lock_guard lock(mutex_);
   session_.engines[engine].stats = stats;
   if (!last && Clock::now() - asked_at_[engine] < 1s) return;
   asked_at_[engine] = Clock::now();
-  session_.engines[engine].device_seconds = backend.stage_seconds();
-  session_.engines[engine].routing = backend.routing();
+  session_.engines[engine].device_seconds = engines.stage_seconds(engine);
+  session_.engines[engine].routing = engines.routing(engine);
 }
 
 int64_t RunCount::engines_left() {
@@ -69,8 +69,8 @@ void RunCount::committed(const PipelineStats& pipeline) {
     const std::lock_guard lock(mutex_);
     bring_up_to_date(pipeline);
     committed_ = session_;
-    rows_ = folder_.rows();
-    rejects_ = folder_.rejects();
+    rows_ = sink_.rows();
+    rejects_ = sink_.rejects();
   }
   save_if_due(true);
 }
@@ -98,7 +98,7 @@ void RunCount::save(bool ended) {
   so_far["ended"] = ended;
   so_far["host"] = host_name();
   so_far["pid"] = ::getpid();
-  folder_.save_progress(so_far.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+  sink_.save_progress(so_far.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
 
 ordered_json RunCount::report(const PipelineStats& pipeline) {

@@ -5,7 +5,8 @@
 
 #include "core/report/report.h"
 #include "core/task/record_row.h"
-#include "io/run_folder/run_folder.h"
+#include "io/jobs/engines.h"
+#include "io/run_folder/row_sink.h"
 
 namespace sheaf {
 
@@ -13,8 +14,8 @@ namespace sheaf {
 /// of it in the run folder, so that the report covers every session of a run that was stopped.
 class RunCount {
  public:
-  /// `about`: what describes the run. `folder` holds what earlier sessions saved.
-  RunCount(Report about, RunFolder& folder);
+  /// `about`: what describes the run. `sink` holds what earlier sessions saved.
+  RunCount(Report about, RowSink& sink);
 
   /// What was found wrong with what earlier sessions saved; empty: nothing.
   const std::string& notice() const { return notice_; }
@@ -27,7 +28,7 @@ class RunCount {
     count(session_);
   }
   /// A step of one engine, on its own thread.
-  void step(size_t engine, const EngineStats& stats, const Backend& backend, bool last = false);
+  void step(size_t engine, const EngineStats& stats, const Engines& engines, bool last = false);
   int64_t engines_left();
   /// After a group was committed; saves the count now and then.
   void committed(const PipelineStats& pipeline);
@@ -46,7 +47,7 @@ class RunCount {
   void save_if_due(bool committed);
   void bring_up_to_date(const PipelineStats& pipeline);
 
-  RunFolder& folder_;
+  RowSink& sink_;
   std::string notice_;
   std::optional<nlohmann::ordered_json> earlier_;
   int64_t rows_uncounted_ = 0,

@@ -6,7 +6,6 @@
 #include <fmt/chrono.h>
 
 #include "core/base/error.h"
-#include "core/base/interrupted.h"
 #include "core/base/stopwatch.h"
 #include "core/plan/pipeline.h"
 #include "core/report/report.h"
@@ -15,6 +14,7 @@
 #include "core/text/spelling.h"
 #include "io/base/process.h"
 #include "io/base/store_uri.h"
+#include "io/base/table_stream.h"
 #include "io/corpus/corpus.h"
 #include "io/files/confidence_file.h"
 #include "io/jobs/engines.h"
@@ -27,6 +27,7 @@
 #include "io/run_folder/output_place.h"
 #include "io/run_folder/restart.h"
 #include "io/run_folder/row_line.h"
+#include "io/run_folder/run_folder.h"
 #include "io/run_folder/table_rows.h"
 
 namespace sheaf {
@@ -38,15 +39,6 @@ Job with_listing(Job job) {
   return job;
 }
 
-/// Null where a file cannot be read; opening it tells why.
-nlohmann::ordered_json look_at_model(const Job& job) {
-  try {
-    return model_fingerprint(job.model);
-  } catch (const std::exception&) {
-    return nullptr;
-  }
-}
-
 /// One session of a run: open what it reads and writes, wire what computes, run, finish.
 class JobRun {
  public:
@@ -54,9 +46,7 @@ class JobRun {
       : settings_(settings),
         listener_(listener),
         most_rejects_(settings.max_rejects),
-        model_before_(look_at_model(asked)),
-        weights_(asked.model),
-        opened_(with_listing(asked)) {
+        opened_(with_listing(asked), settings.model) {
     for (const std::string& notice : opened_.notices()) listener_.note(notice);
   }
 
@@ -67,18 +57,29 @@ class JobRun {
     shard_ = choose_shard(settings_.shard, settings_.shards, *corpus_, job().engine.window);
     if (shard_.count > 1) corpus_ = first_rows(std::move(corpus_), shard_.end);
     ids_ = RepeatedIds::watch(job(), corpus_);
-    check_output_apart(job());
+    settings_.stream ? check_stream() : check_output_apart(job());
     check_reuse();
     if (settings_.max_usd > 0 && job().cost.usd_per_hour <= 0)
       refuse("--max-usd needs the price of an hour; set cost.usd_per_hour in the job");
     if (!job().task.trust.run.empty()) listener_.note(trusted_.emplace(job(), opened_.schema()).notice());
     fingerprint_ = job_fingerprint(job(), opened_.on_gpu(), shard_);
+    const nlohmann::ordered_json& before = opened_.open_model().fingerprint();
     for (const char* part : {"model", "adapter"})
-      if (!model_before_.is_null() && model_before_.at(part) != fingerprint_.at(part))
-        fail_for_now("the files of the {} changed while sheaf opened them; rerun the same command", part);
+      if (!before.is_null() && before.at(part) != fingerprint_.at(part))
+        fail_for_now("the files of the {} changed {}", part,
+                     settings_.model ? "since they were opened; open the model again"
+                                     : "while sheaf opened them; rerun the same command");
     if (!open_earlier())
       return RunEnd{130, false, nullptr, "interrupted while looking for answers of earlier runs"};
+    if (settings_.stream) {
+      settings_.stream->open(row_columns(job(), opened_.schema(), has_integer_ids(job().input)));
+      settings_.stream->commit(shard_.first, true);
+      sink_ = settings_.stream;
+      position_before_ = shard_.first;
+      return std::nullopt;
+    }
     open_folder();
+    sink_ = &*folder_;
     if (folder_->finished()) return finished_before();
     if (!folder_->notice().empty()) listener_.note(folder_->notice());
     position_before_ = folder_->position();
@@ -96,7 +97,7 @@ class JobRun {
                        settings_.replace);
     }
     predicted_.resize(engines_->size());
-    count_.emplace(describe_run(), *folder_);
+    count_.emplace(describe_run(), *sink_);
     if (!count_->notice().empty()) listener_.note(count_->notice());
     count_->start(open_seconds + opened_.open_seconds());
     started_ = Clock::now();
@@ -112,9 +113,10 @@ class JobRun {
     pipeline_->on_window = [this](int64_t position) {
       if (reuse_) reuse_->commit(position);
       // Rows files end where windows do in any run, however often it was resumed.
-      folder_->commit(position, position % job().engine.window == 0);
+      sink_->commit(position, position % job().engine.window == 0);
       count_->committed(pipeline_->stats());
-      most_rejects_.check(folder_->rejects(), position - shard_.first, folder_path());
+      most_rejects_.check(sink_->rejects(), position - shard_.first,
+                          folder_ ? folder_path() + "/rejects.jsonl.part says why" : std::string());
     };
     pipeline_->on_step = [this](size_t engine, const EngineStats& stats) { count_step(engine, stats); };
     pipeline_->on_failed = [this](size_t engine, const std::string& why) { lose_engine(engine, why); };
@@ -127,9 +129,9 @@ class JobRun {
 
   /// False where it was interrupted.
   bool run() {
-    listener_.begun({job().file, folder_path(),
+    listener_.begun({job().file, folder_ ? folder_path() : std::string(),
                      shard_.count > 1 ? fmt::format("{}/{}", shard_.index, shard_.count) : "",
-                     engines_->describe(), folder_->rows(), folder_->rejects(), records_to_come_});
+                     engines_->describe(), sink_->rows(), sink_->rejects(), records_to_come_});
     listener_.started(records_to_come_);
     bool finished = false;
     try {
@@ -139,11 +141,11 @@ class JobRun {
             if (scales_) scale_confidence(*scales_, row);
             if (trusted_) trusted_->fill(record, job().output.confidence, job().output.sources, row);
             count_->add([&](Report& session) { session.statistics.row(row, outcome.answers, record); });
-            folder_->row(row);
+            sink_->row(row);
           },
           [this](const Reject& reject) {
             count_->add([&](Report& session) { session.statistics.reject(reject); });
-            folder_->reject(reject);
+            sink_->reject(reject);
             listener_.rejected(reject);
           });
     } catch (...) {
@@ -158,13 +160,18 @@ class JobRun {
     count_->add(
         [&](Report& session) { session.statistics.step(pipeline_->engine_stats(), pipeline_->stats()); });
     for (size_t i = 0; i < engines_->size(); ++i)
-      count_->step(i, pipeline_->engine_stats(i), engines_->backend(i), true);
+      count_->step(i, pipeline_->engine_stats(i), *engines_, true);
     listener_.ended();
     return finished;
   }
 
   RunEnd interrupted() {
     count_->save(true);
+    if (!folder_)
+      return {130, false, nullptr,
+              fmt::format("{}; {} reached the stream, which is broken off",
+                          limit_.empty() ? "interrupted" : limit_,
+                          counted(sink_->rows(), "row") + (sink_->rows() == 1 ? " has" : " have"))};
     const std::string resume = job().output.dated
                                    ? fmt::format("add --set output.path={} to the command", job().output.path)
                                    : "rerun the same command";
@@ -180,7 +187,7 @@ class JobRun {
   }
 
   RunEnd finish() {
-    if (earlier_->usable() && pipeline_->stats().reused == 0 && folder_->rows() > 0)
+    if (earlier_->usable() && pipeline_->stats().reused == 0 && sink_->rows() > 0)
       listener_.warn(fmt::format(
           "output.reuse: no answer of {} could be taken: no document has the same prompt as there (the "
           "instruction, the list of attributes or every document changed)",
@@ -192,7 +199,7 @@ class JobRun {
           "{}: the corpus was changed during the run, so the rows match neither its old nor its new state; "
           "start again with --restart, and do not change the corpus during the run",
           job().input.path);
-    weights_.check();
+    opened_.open_model().check_weights();
     nlohmann::ordered_json report = count_->report(pipeline_->stats());
     check_rows(report);
     if (const auto& passages = job().input.passages; passages && !passages->notice().empty())
@@ -200,13 +207,17 @@ class JobRun {
     if (ids_)
       if (const std::string notice = ids_->notice(); !notice.empty()) listener_.note(notice);
     if (answers_) answers_->finish(answer_settings(job(), fingerprint_));
-    folder_->finish(report.dump(2) + "\n", report_html(report));
+    if (folder_)
+      folder_->finish(report.dump(2) + "\n", report_html(report));
+    else
+      settings_.stream->close();
     if (restart_) restart_->swap();
     return {exit_code(), false, std::move(report), {}};
   }
 
  private:
   const Job& job() const { return opened_.job(); }
+  std::string corpus_name() const { return job().input.table ? job().input.table->name() : job().input.path; }
   const std::string& folder_path() const { return restart_ ? restart_->building() : job().output.path; }
 
   RunFolderOptions folder_options() const {
@@ -255,7 +266,7 @@ class JobRun {
     folder_.emplace(real_files(), folder_options());
   }
 
-  int exit_code() const { return folder_->rejects() > 0 && !settings_.zero_on_rejects ? 1 : 0; }
+  int exit_code() const { return sink_->rejects() > 0 && !settings_.zero_on_rejects ? 1 : 0; }
 
   RunEnd finished_before() {
     RunEnd end;
@@ -285,7 +296,7 @@ class JobRun {
     about.changed_settings = changed_settings(about.settings);
     Sha256 corpus;
     for (const auto& [file, about_file] : fingerprint_.at("corpus").items()) corpus.add(about_file.dump());
-    about.corpus = job().input.path;
+    about.corpus = corpus_name();
     about.corpus_sha256 = corpus.hex();
     about.limit = job().input.limit;
     about.page_size = kPageSize;
@@ -294,6 +305,16 @@ class JobRun {
     about.devices = job().cost.devices;
     for (size_t i = 0; i < engines_->size(); ++i) about.engines.push_back({engines_->name(i)});
     return about;
+  }
+
+  /// What only a run folder has room for.
+  void check_stream() const {
+    const auto refuse_there = [](const char* what) {
+      refuse("{} needs an output folder; leave it out where rows go to a stream", what);
+    };
+    if (settings_.restart) refuse_there("--restart");
+    if (!settings_.reuse.runs_of(job()).empty()) refuse_there("--reuse or output.reuse");
+    if (job().output.format == OutputFormat::openai_batch) refuse_there("output.format openai-batch");
   }
 
   /// Before anything is written.
@@ -340,7 +361,7 @@ class JobRun {
 
   /// Where the answers of this run go, beside those of earlier ones.
   void open_answers() {
-    if (planner_->scope() == AnswerScope::prompt) return;
+    if (!folder_ || planner_->scope() == AnswerScope::prompt) return;
     const nlohmann::ordered_json settings = answer_settings(job(), fingerprint_);
     answers_.emplace(real_files(), settle_path(folder_path()), position_before_, shard_.first);
     reuse_.emplace(AnswerKeys(settings, job().method.temperature > 0), *answers_, earlier_->answers());
@@ -358,7 +379,7 @@ class JobRun {
       limit_ = fmt::format("stopped after ${:.2f} (--max-usd)", usd);
     else
       return;
-    sheaf::interrupted = true;
+    *job().stop = true;
   }
 
   void lose_engine(size_t engine, const std::string& why) {
@@ -372,7 +393,7 @@ class JobRun {
     const PipelineStats done = pipeline_->stats();
     check_limits();
     count_->add([&](Report& session) { session.statistics.step(stats, done); });
-    count_->step(engine, pipeline_->engine_stats(engine), engines_->backend(engine));
+    count_->step(engine, pipeline_->engine_stats(engine), *engines_);
     predicted_[engine] = engines_->predicted_seconds(engine);
     if (predicted_[engine]) {
       // A busy machine takes longer than the device profile knows of.
@@ -414,27 +435,25 @@ class JobRun {
 
   /// A run that lost its whole corpus is no success.
   void check_rows(const nlohmann::ordered_json& report) {
-    if (folder_->rows() > 0) return;
+    if (sink_->rows() > 0) return;
     // A small corpus leaves some of many shards without a record, and bad records may lie together in one, or
     // be told by the shard before it: that is no reason to stop the others.
     const bool left_out =
-        shard_.count > 1 && (folder_->rejects() > 0 || opened_.corpus()->count_records(1) > 0);
+        shard_.count > 1 && (sink_->rejects() > 0 || opened_.corpus()->count_records(1) > 0);
     if (settings_.allow_empty || left_out) {
-      listener_.note(fmt::format("{}: the run has no rows{}", job().output.path,
-                                 folder_->rejects() > 0 ? "; all its records were rejected" : ""));
+      listener_.note(fmt::format("{}: the run has no rows{}", folder_ ? job().output.path : job().file,
+                                 sink_->rejects() > 0 ? "; all its records were rejected" : ""));
       return;
     }
     count_->save();
-    folder_->show_rejects();
-    check_not_lost(job().input.path, folder_->rejects(), folder_->rejects(), report.at("reject_reasons"),
-                   folder_path() + "/rejects.jsonl");
+    if (folder_) folder_->show_rejects();
+    check_not_lost(corpus_name(), sink_->rejects(), sink_->rejects(), report.at("reject_reasons"),
+                   folder_ ? folder_path() + "/rejects.jsonl" : "");
   }
 
   const RunSettings& settings_;
   RunListener& listener_;
   const MostRejects most_rejects_;
-  const nlohmann::ordered_json model_before_;  ///< its files before they were opened; null: unreadable
-  const HeldWeights weights_;
   OpenedJob opened_;
 
   std::unique_ptr<Corpus> corpus_;
@@ -442,8 +461,9 @@ class JobRun {
   Shard shard_;
   nlohmann::ordered_json fingerprint_;
   std::optional<Restart> restart_;
-  std::optional<RunFolder> folder_;
-  int64_t position_before_ = 0;  ///< where earlier sessions came to
+  std::optional<RunFolder> folder_;  ///< none where the rows go to a stream
+  RowSink* sink_ = nullptr;          ///< the folder or the stream
+  int64_t position_before_ = 0;      ///< where earlier sessions came to
 
   std::optional<AnswerLog> answers_;
   std::optional<EarlierRuns> earlier_;
@@ -468,7 +488,7 @@ class JobRun {
 }  // namespace
 
 RunEnd run_job(const Job& asked, const RunSettings& settings, RunListener& listener) {
-  if (is_uri(asked.output.path)) return run_stored_job(asked, settings, listener);
+  if (is_uri(asked.output.path) && !settings.stream) return run_stored_job(asked, settings, listener);
   JobRun run(asked, settings, listener);
   if (std::optional<RunEnd> end = run.open()) return *std::move(end);
   run.wire();

@@ -7,8 +7,11 @@
 #include "core/job/job.h"
 #include "core/task/record.h"
 #include "io/jobs/earlier_runs.h"
+#include "io/run_folder/row_stream.h"
 
 namespace sheaf {
+
+class OpenModel;
 
 /// How far a run is. Counts are those of the session.
 struct RunState {
@@ -63,6 +66,8 @@ struct RunSettings {
   double max_usd = 0;            ///< most dollars of this session at the job's price; 0: any
   ReuseWish reuse = {};          ///< with `restart` it may name the output folder itself
   std::string published_to;      ///< the URI that the finished run goes to; empty: none
+  std::shared_ptr<OpenModel> model = {};  ///< open already, for one job after the other; null: the job's own
+  RowStream* stream = nullptr;  ///< where the rows go in place of the output folder; null: into the folder
   /// What is to compute in place of an engine's backend. Tests make one fail.
   std::function<std::unique_ptr<Backend>(size_t engine, std::unique_ptr<Backend> backend)> replace = {};
 };
@@ -74,8 +79,8 @@ struct RunEnd {
   std::string interrupted;        ///< what to tell the user where it was
 };
 
-/// Runs a job as it is `asked` for into its output folder, or resumes it. Stops in order once `interrupted`
-/// (core/base/interrupted.h) is set.
+/// Runs a job as it is `asked` for into its output folder, or resumes it, or into a stream. Stops in order
+/// once the job's flag is set.
 RunEnd run_job(const Job& asked, const RunSettings& settings, RunListener& listener);
 
 /// Runs a job whose output.path is a URI: in its local folder (output.work), with journal and resume as

@@ -160,13 +160,15 @@ MostRejects::MostRejects(const std::string& text) : text_(text), percent_(text.e
   most_ = *most;
 }
 
-void MostRejects::check(int64_t rejects, int64_t records, const std::string& folder) const {
+void MostRejects::check(int64_t rejects, int64_t records, const std::string& said_in) const {
   const auto count = static_cast<double>(rejects);
   if (text_.empty() || count <= (percent_ ? most_ / 100 * static_cast<double>(records) : most_)) return;
-  refuse(
-      "{} of the first {} {} rejected, more than --max-rejects {}; {}/rejects.jsonl.part says why. "
-      "Fix the corpus and start again with --restart, or raise the limit to resume: finished rows are kept",
-      rejects, counted(records, "record"), rejects == 1 ? "was" : "were", text_, folder);
+  refuse("{} of the first {} {} rejected, more than --max-rejects {}; {}", rejects,
+         counted(records, "record"), rejects == 1 ? "was" : "were", text_,
+         said_in.empty() ? "fix the corpus and start again, or raise the limit"
+                         : said_in +
+                               ". Fix the corpus and start again with --restart, or raise the limit to "
+                               "resume: finished rows are kept");
 }
 
 }  // namespace sheaf

@@ -37,8 +37,9 @@ class MostRejects {
  public:
   explicit MostRejects(const std::string& text);
 
-  /// After a window: refuses to go on where there are more among the first `records` records.
-  void check(int64_t rejects, int64_t records, const std::string& folder) const;
+  /// After a window: refuses to go on where there are more among the first `records` records. `said_in`:
+  /// which file says why; empty: none.
+  void check(int64_t rejects, int64_t records, const std::string& said_in) const;
 
  private:
   std::string text_;

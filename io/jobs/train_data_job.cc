@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "core/base/interrupted.h"
 #include "core/methods/method.h"
 #include "core/plan/training_prompt.h"
 #include "core/task/gold.h"
@@ -182,7 +181,7 @@ class TrainDataJob {
     const auto corpus = opened_.corpus();
     std::vector<Record> window;
     while (auto next = corpus->next()) {
-      if (interrupted) return end_;
+      if (*opened_.job().stop) return end_;
       if (const auto* reject = std::get_if<Reject>(&*next)) {
         reject_at(reject->place, reject->reason, reject->records);
         continue;

@@ -11,7 +11,6 @@
 #include <unordered_map>
 
 #include "core/base/bounded_queue.h"
-#include "core/base/interrupted.h"
 #include "core/base/random_stream.h"
 #include "core/task/relevance.h"
 #include "core/text/spelling.h"
@@ -35,7 +34,8 @@ std::string_view raw(const auto& value) {
 /// The file being written.
 class IndexWriter {
  public:
-  explicit IndexWriter(const std::string& path) : file_(real_files().open(path)) {
+  IndexWriter(const std::string& path, const std::atomic<bool>& stop)
+      : file_(real_files().open(path)), stop_(stop) {
     file_->truncate(0);
     append(kIndexMagic);
   }
@@ -47,7 +47,10 @@ class IndexWriter {
     file_->append(buffer_);
     written_ += buffer_.size();
     buffer_.clear();
-    if (interrupted) fail_for_now("interrupted while making an index of passages");
+    check_stop();
+  }
+  void check_stop() const {
+    if (stop_) fail_for_now("interrupted while making an index of passages");
   }
   void append(std::span<const std::byte> bytes) {
     append({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
@@ -73,6 +76,7 @@ class IndexWriter {
 
  private:
   std::unique_ptr<OutputFile> file_;
+  const std::atomic<bool>& stop_;
   std::string buffer_;
   uint64_t written_ = 0;
 };
@@ -245,7 +249,7 @@ LeftOut take_passages(PassageReader& passages, IndexWriter& writer, Inverter& in
   std::string waiting;
   std::unordered_map<uint64_t, std::pair<size_t, int64_t>> first_of;  // file and row, by the hash of the id
   while (auto row = passages.next()) {
-    if (interrupted) fail_for_now("interrupted while making an index of passages");
+    writer.check_stop();
     if (row->passage) {
       const std::string id = row->passage->id.dump();
       const auto [first, fresh] =
@@ -289,8 +293,8 @@ LeftOut take_passages(PassageReader& passages, IndexWriter& writer, Inverter& in
 }  // namespace
 
 void build_index(PassageReader& passages, const std::string& corpus, json about, const std::string& path,
-                 int threads) {
-  IndexWriter writer(path);
+                 int threads, const std::atomic<bool>& stop) {
+  IndexWriter writer(path, stop);
   IndexTail tail{};
   std::memcpy(tail.magic.data(), kIndexMagic.data(), kIndexMagic.size());
   ScratchFile entries(path);

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/interrupted.h"
 #include "io/passages/passage_index.h"
 
 namespace sheaf {
@@ -11,6 +12,7 @@ struct PassageFiles {
   std::string corpus;      ///< a file, a folder, a glob or a URI
   std::string index;       ///< empty: beside the corpus, which then is a file or a folder
   std::string where = {};  ///< begins messages about it: "job.yaml:3: input.corpus: "
+  const std::atomic<bool>* stop = &interrupted;  ///< set once making an index is to stop
 };
 
 /// The file of the index. Refuses a glob or a URI that has none of its own.
@@ -27,8 +29,9 @@ std::shared_ptr<const PassageIndex> open_passages(const PassageFiles& files,
                                                   std::vector<std::string>& notices);
 
 /// Writes an index of passages to a file, over what it holds. `corpus`: how messages call the collection;
-/// `about`: what PassageIndex::about() gives; `threads`: how many invert passages while they are read.
+/// `about`: what PassageIndex::about() gives; `threads`: how many invert passages while they are read. Throws
+/// once `stop` is set.
 void build_index(PassageReader& passages, const std::string& corpus, nlohmann::json about,
-                 const std::string& path, int threads);
+                 const std::string& path, int threads, const std::atomic<bool>& stop);
 
 }  // namespace sheaf

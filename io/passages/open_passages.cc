@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <thread>
 
-#include "core/base/interrupted.h"
 #include "core/text/format.h"
 #include "core/text/printable.h"
 #include "io/base/descriptor.h"
@@ -53,7 +52,7 @@ bool is_at(const std::string& path, const Descriptor& file) {
 }
 
 /// The file that an index is made in, held by this process: whoever else wants it waits.
-Descriptor hold_part(const std::string& path) {
+Descriptor hold_part(const std::string& path, const std::atomic<bool>& stop) {
   while (true) {
     Descriptor part = open_regular(path, O_RDWR | O_CREAT | O_NOFOLLOW);
     if (part.number() < 0)
@@ -65,7 +64,7 @@ Descriptor hold_part(const std::string& path) {
       if (errno != EWOULDBLOCK && errno != EINTR)
         refuse("{}: the file cannot be locked: {}; set input.corpus_index to a file on another disk", path,
                std::strerror(errno));
-      if (interrupted) fail_for_now("interrupted while another process makes {}", path);
+      if (stop) fail_for_now("interrupted while another process makes {}", path);
       std::this_thread::sleep_for(kBetweenTries);
     }
     // Whoever held it may have given the file its name meanwhile.
@@ -111,7 +110,7 @@ std::shared_ptr<const PassageIndex> make_index(const PassageFiles& passages, con
                                                const json& files, const std::string& path,
                                                std::vector<std::string>& notices) {
   const std::string part_path = path + ".part";
-  const Descriptor part = hold_part(part_path);
+  const Descriptor part = hold_part(part_path, *passages.stop);
   std::string why;
   if (auto index = open_sound(path, files, why)) {  // another process has just made it
     real_files().remove(part_path);
@@ -120,7 +119,8 @@ std::shared_ptr<const PassageIndex> make_index(const PassageFiles& passages, con
   const auto begun = std::chrono::steady_clock::now();
   PassageReader reader(corpus.files, corpus.format);
   try {
-    build_index(reader, passages.corpus, {{"files", files}}, part_path, usable_cores().threads());
+    build_index(reader, passages.corpus, {{"files", files}}, part_path, usable_cores().threads(),
+                *passages.stop);
   } catch (...) {
     real_files().remove(part_path);
     throw;

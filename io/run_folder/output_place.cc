@@ -48,7 +48,7 @@ bool is_matched(const std::string& pattern, const fs::path& out) {
 }  // namespace
 
 void check_output_apart(const Job& job) {
-  if (job.input.path == "-" || is_uri(job.input.path)) return;
+  if (job.input.table || job.input.path == "-" || is_uri(job.input.path)) return;
   const fs::path out = real_path(job.output.path);
   const auto refuse_place = [&](const std::string& where) {
     refuse("output.path: {} is inside the corpus ({}); choose a folder outside it", job.output.path, where);

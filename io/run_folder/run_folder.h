@@ -9,6 +9,7 @@
 #include "core/task/record.h"
 #include "core/task/row.h"
 #include "io/run_folder/journal.h"
+#include "io/run_folder/row_sink.h"
 #include "io/run_folder/table_rows.h"
 
 namespace sheaf {
@@ -43,31 +44,27 @@ nlohmann::ordered_json started_as(const std::string& folder);
 /// last; progress.json until then. Rows come in groups. A group is committed when its rows and rejects are
 /// durable and a journal line says so; a folder opened again goes on after its last committed group. Files
 /// that may still grow end in .part. After an exception, discard the object; the folder can be opened again.
-class RunFolder {
+class RunFolder : public RowSink {
  public:
   RunFolder(FileLayer& files, RunFolderOptions options);
 
   /// Whether the run was finished before; then nothing may be written.
   bool finished() const { return finished_; }
-  /// The corpus row that comes after the last committed group.
-  int64_t position() const { return at_.position; }
-  int64_t rows() const { return at_.rows; }        ///< committed
-  int64_t rejects() const { return at_.rejects; }  ///< committed
+  int64_t position() const override { return at_.position; }
+  int64_t rows() const override { return at_.rows; }
+  int64_t rejects() const override { return at_.rejects; }
   /// What was found wrong and mended when the folder was opened; empty: nothing.
   const std::string& notice() const { return notice_; }
 
   /// Text that is not UTF-8 is written with replacement characters.
-  void row(const Row& row);
-  void reject(const Reject& reject);
-  /// Ends a group: the corpus was read up to row `position`. A rows file that is full ends with the first
-  /// group after which it `may_end`.
-  void commit(int64_t position, bool may_end = true);
+  void row(const Row& row) override;
+  void reject(const Reject& reject) override;
+  /// A rows file that is full ends with the first group after which it `may_end`.
+  void commit(int64_t position, bool may_end = true) override;
   /// Gives rejects.jsonl its name though the run is not finished; nothing may be written after it.
   void show_rejects();
-  /// Keeps what the session counted, for the next one should this one be killed. Not part of a group.
-  void save_progress(const std::string& text);
-  /// What an earlier session saved; empty: nothing.
-  const std::string& saved_progress() const { return saved_progress_; }
+  void save_progress(const std::string& text) override;
+  std::string saved_progress() const override { return saved_progress_; }
   /// Publishes every file and marks the run as finished. `page`: report.html; empty: none.
   void finish(const std::string& report, const std::string& page = "");
 

@@ -9,7 +9,7 @@
 #include "core/task/value_path.h"
 #include "core/text/utf8.h"
 #include "io/base/table_cells.h"
-#include "io/base/table_file.h"
+#include "io/base/table_stream.h"
 #include "io/corpus/corpus.h"
 #include "io/run_folder/row_line.h"
 
@@ -91,18 +91,21 @@ void add_attributes(const Schema& schema, const std::string& file, std::vector<R
 Type corpus_type(const Job::Input& input, const std::string& name) {
   static const std::vector<std::string> integers = {"int8",  "int16",  "int32", "int64",
                                                     "uint8", "uint16", "uint32"};
-  const CorpusFiles corpus = find_corpus_files(input);
-  if (corpus.format != CorpusFormat::table) return Type::text;
   const auto type_of = [](const std::string& type) {
     if (type == "date32[day]") return Type::date;
     if (std::ranges::find(integers, type) != integers.end()) return Type::integer;
     return type == "float" || type == "double" ? Type::number : Type::text;
   };
+  const auto type_in = [&](const std::vector<TableFile::Column>& columns) {
+    const auto column = std::ranges::find(columns, name, &TableFile::Column::name);
+    return column == columns.end() ? Type::text : type_of(column->type);
+  };
+  if (input.table) return type_in(input.table->columns());
+  const CorpusFiles corpus = find_corpus_files(input);
+  if (corpus.format != CorpusFormat::table) return Type::text;
   std::optional<Type> type;
   for (const std::string& path : corpus.files) {
-    const TableFile file(path);
-    const auto column = std::ranges::find(file.columns(), name, &TableFile::Column::name);
-    const Type own = column == file.columns().end() ? Type::text : type_of(column->type);
+    const Type own = type_in(TableFile(path).columns());
     const bool numbers = type && *type != own && *type != Type::date && own != Type::date;
     if (own == Type::text || (type && *type != own && !numbers)) return Type::text;
     type = numbers ? Type::number : own;
@@ -296,6 +299,7 @@ class TableRows : public RowsWriter {
     table_.end_row(bytes);
   }
 
+  void end_group() override { table_.end_group(); }
   void close() override { table_.close(); }
 
  private:
@@ -486,6 +490,10 @@ std::unique_ptr<RowsWriter> write_table_rows(OutputFormat format, const std::vec
                                              OutputFile& target) {
   const auto written = format == OutputFormat::arrow ? TableFormat::arrow : TableFormat::parquet;
   return std::make_unique<TableRows>(written, columns, target);
+}
+
+std::unique_ptr<RowsWriter> write_streamed_rows(const std::vector<RowColumn>& columns, OutputFile& target) {
+  return std::make_unique<TableRows>(TableFormat::arrow_stream, columns, target);
 }
 
 }  // namespace sheaf

@@ -65,6 +65,8 @@ class RowsWriter {
   virtual ~RowsWriter() = default;
   /// `bytes`: of the row as a line of JSON.
   virtual void add(const Row& row, int64_t bytes) = 0;
+  /// What was added so far reaches the file.
+  virtual void end_group() {}
   virtual void close() = 0;
 };
 
@@ -74,5 +76,7 @@ bool is_table(OutputFormat format);
 /// Writes rows as a table. `target` must outlive the writer.
 std::unique_ptr<RowsWriter> write_table_rows(OutputFormat format, const std::vector<RowColumn>& columns,
                                              OutputFile& target);
+/// Writes rows as a stream of Arrow's IPC format.
+std::unique_ptr<RowsWriter> write_streamed_rows(const std::vector<RowColumn>& columns, OutputFile& target);
 
 }  // namespace sheaf

@@ -62,10 +62,10 @@ TEST_F(EstimateSection, IsNotPartOfTheFingerprint) {
 }
 
 TEST_F(EstimateSection, TheCommandLineWins) {
-  const EstimateWishes section =
-      read_job_estimate(job("estimate: {sample: 100, answer_tokens: 4, hardware: h100, sweep: {method: "
-                            "[ippd, prefix], documents: 2}}\n"),
-                        {"estimate.answer_tokens=6"});
+  const EstimateWishes section = read_job_estimate(
+      read_job_yaml(job("estimate: {sample: 100, answer_tokens: 4, hardware: h100, sweep: {method: "
+                        "[ippd, prefix], documents: 2}}\n")),
+      {"estimate.answer_tokens=6"});
   EXPECT_EQ(section.statistics.answer, 6);
   EstimateWishes wishes;
   wishes.sample = 50;

@@ -1,7 +1,10 @@
 #pragma once
+#include <fcntl.h>
 #include <string>
 #include <vector>
 
+#include "io/base/descriptor.h"
+#include "io/base/table_stream.h"
 #include "io/corpus/corpus.h"
 
 namespace sheaf {
@@ -30,6 +33,15 @@ inline Job ask_job(const std::string& path) {
   job.input.path = path;
   job.input.context = "context";
   job.input.questions = "questions";
+  return job;
+}
+
+/// The job with its records from a file that holds a stream of Arrow's IPC format.
+inline Job with_stream(Job job, const std::string& path) {
+  static const std::atomic<bool> never = false;
+  auto file = std::make_shared<Descriptor>(open_regular(path, O_RDONLY));
+  job.input.table = std::make_shared<TableInput>(
+      "the stream", [file] { return open_ipc_stream(file->number(), "the stream", never); });
   return job;
 }
 

@@ -388,5 +388,30 @@ TEST(Fuzz, ArrowFiles) {
   fuzz_tables(seeds, ".arrow");
 }
 
+TEST(Fuzz, ArrowStreams) {
+  const TempFolder folder;
+  std::vector<std::string> seeds;
+  for (const int64_t rows_per_batch : {70, 1000}) {
+    const std::string path = folder.path("seed.arrows");
+    write_arrow_stream(path, sample_columns(), rows_per_batch);
+    EXPECT_EQ(read_all(with_stream(ask_job(""), path), nullptr).records.size(), 300u);
+    seeds.push_back(read_text(path));
+  }
+  int64_t whole = 0, refused = 0;
+  fuzz([&](std::mt19937_64& random) {
+    const std::string path =
+        folder.write("f.arrows", keep_input(mutate(seeds[random() % seeds.size()], random, {})));
+    for (const bool asks : {false, true}) {
+      const std::string message = error_of([&] {
+        const Job job = with_stream(asks ? ask_job("") : extract_job(""), path);
+        expect_ascending(read_all(job, asks ? nullptr : &kSchema));
+      });
+      ++(message == "no error" ? whole : refused);
+    }
+  });
+  EXPECT_GT(whole, 0);
+  EXPECT_GT(refused, 0);
+}
+
 }  // namespace
 }  // namespace sheaf

@@ -97,4 +97,14 @@ void write_arrow(const std::string& path, const std::vector<SampleColumn>& colum
   check(sink->Close());
 }
 
+void write_arrow_stream(const std::string& path, const std::vector<SampleColumn>& columns,
+                        int64_t rows_per_batch) {
+  const auto table = table_of(columns);
+  auto sink = check(arrow::io::FileOutputStream::Open(path));
+  const auto writer = check(arrow::ipc::MakeStreamWriter(sink, table->schema()));
+  check(writer->WriteTable(*table, rows_per_batch));
+  check(writer->Close());
+  check(sink->Close());
+}
+
 }  // namespace sheaf
