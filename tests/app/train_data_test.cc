@@ -103,15 +103,16 @@ TEST_F(TrainData, ListsOfObjectsAreLearnedInBothRounds) {
   const std::vector<json> data = prompts();
   ASSERT_EQ(data.size(), 2u) << ran.out;
   EXPECT_EQ(learned(data[0]),
-            (std::vector<std::string>{" \"Oak\",\n", " [\"S\", \"M\"],\n", " null,\n", " \"Elm\",\n"}));
-  EXPECT_EQ(learned(data[1]), (std::vector<std::string>{" 12,\n", " null,\n", " null,\n", " \"tin\",\n"}));
+            (std::vector<std::string>{" \"Oak\"", " [\"S\", \"M\"]", " null,", " \"Elm\""}));
+  EXPECT_EQ(learned(data[1]), (std::vector<std::string>{" 12,\n", " null,", " null,", " \"tin\""}));
   EXPECT_EQ(data[1]["records"], json{"1"});
   // Decoding M's box after M sees the same tokens.
   const auto ends_with = [&](const json& prompt, const std::string& text) {
     return std::ranges::count_if(chains_of(prompt),
                                  [&](const std::string& chain) { return chain.ends_with(text); });
   };
-  EXPECT_EQ(ends_with(data[1], "  \"sizes.size\": \"M\",\n  \"sizes.box.kind\": \"tin\","), 1);
+  EXPECT_EQ(ends_with(data[1], "  \"sizes.size\": \"M\",\n  \"sizes.box.kind\": \"tin"), 1)
+      << "the last token is never seen";
   const Ran plan = run_sheaf(scratch_, "plan " + job(method) + " --prompt 1");
   EXPECT_EQ(plan.exit_code, 0) << plan.err;
 }
