@@ -67,9 +67,11 @@ class FolderRows : public KeptRows {
   std::shared_ptr<ScratchFile> read() const {
     const std::string& folder = job_.output.path;
     if (is_uri(folder) || job_.output.format == OutputFormat::openai_batch)
-      refuse("{}: rows of an output.path that is a URI, and of output.format openai-batch, cannot be read as a table; "
-             "read its files",
-             folder);
+      refuse(
+          "{}: rows of an output.path that is a URI, and of output.format openai-batch, cannot be read as a "
+          "table; "
+          "read its files",
+          folder);
     const Schema schema = job_.task.schema.empty() ? Schema() : read_schema(job_);
     auto file = std::make_shared<ScratchFile>(folder);
     ScratchRows target(*file);
@@ -93,7 +95,8 @@ class FolderRows : public KeptRows {
 const YamlNode* find(const YamlNode& root, std::string_view path) {
   const size_t dot = path.find('.');
   for (const YamlNode::Entry& entry : root.entries)
-    if (entry.key == path.substr(0, dot)) return dot == path.npos ? entry.value.get() : find(*entry.value, path.substr(dot + 1));
+    if (entry.key == path.substr(0, dot))
+      return dot == path.npos ? entry.value.get() : find(*entry.value, path.substr(dot + 1));
   return nullptr;
 }
 
@@ -125,8 +128,7 @@ void add_changes(const json& request, std::vector<JobChange>& changes) {
 std::vector<std::string> override_texts(const json& request) {
   std::vector<std::string> texts;
   const json set = request.value("set", json::object());
-  for (const auto& [key, value] : set.items())
-    texts.push_back(fmt::format("{}={}", key, dump(value)));
+  for (const auto& [key, value] : set.items()) texts.push_back(fmt::format("{}={}", key, dump(value)));
   return texts;
 }
 
@@ -171,8 +173,10 @@ void CallListener::rejected(const Reject& reject) {
   constexpr size_t kMost = 1000;
   const std::lock_guard lock(mutex_);
   if (rejects_.size() < kMost)
-    rejects_.push_back(
-        {{"file", reject.place.file}, {"row", reject.place.row}, {"id", reject.id}, {"reason", reject.reason}});
+    rejects_.push_back({{"file", reject.place.file},
+                        {"row", reject.place.row},
+                        {"id", reject.id},
+                        {"reason", reject.reason}});
 }
 
 void CallListener::started(std::optional<int64_t> records) {
@@ -269,9 +273,8 @@ ordered_json Call::open(const json& request) {
   JobText text = job_text(request);
   if (request.at("job").contains("path")) {  // the rest of a job file is of no concern
     auto sections = std::make_shared<YamlNode>(*text.root);
-    std::erase_if(sections->entries, [](const YamlNode::Entry& entry) {
-      return entry.key != "model" && entry.key != "engine";
-    });
+    std::erase_if(sections->entries,
+                  [](const YamlNode::Entry& entry) { return entry.key != "model" && entry.key != "engine"; });
     text.root = sections;
   }
   Job job = read_model_sections(text.file, text.root);
@@ -301,11 +304,9 @@ Job Call::read_job(const json& request, bool folder) {
   const bool set = request.value("set", json::object()).contains("output.path");
   reading.streams_rows =
       !folder || output == false || !(output.is_string() || set || is_given(*text.root, "output.path"));
-  if (reading.streams_rows)
-    reading.changes.push_back({"output.format", option_text("output", "arrow")});
+  if (reading.streams_rows) reading.changes.push_back({"output.format", option_text("output", "arrow")});
   if (table_)
-    reading.table = std::make_shared<TableInput>(
-        kTable, [this] { return open_c_stream(table_, kTable); });
+    reading.table = std::make_shared<TableInput>(kTable, [this] { return open_c_stream(table_, kTable); });
   reading.root = text.root;
   Job job = read_job_as(text.file, reading);
   job.stop = &stop_;

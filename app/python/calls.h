@@ -59,8 +59,8 @@ class CallListener : public RunListener {
 ///
 ///   kind      request                                                     result
 ///   open      job                                                         model, engine (its address)
-///   run       job, set, output, restart, allow_empty, limit, reuse        rows, report, rejects, notes, output, ...
-///   plan      job, set, limit, answer_tokens                              as `sheaf plan --json`
+///   run       job, set, output, restart, allow_empty, limit, reuse        rows, report, rejects, notes,
+///   output, ... plan      job, set, limit, answer_tokens                              as `sheaf plan --json`
 ///   estimate  job, set, hardware, records, devices, model                 as `sheaf estimate --json`
 ///   score     predictions, gold, metric, job, ...                         as `sheaf score --json`
 ///   inspect   path, model                                                 as `sheaf inspect --json`
@@ -111,8 +111,8 @@ class Call {
 /// called where an exception was caught.
 nlohmann::ordered_json describe_failure();  // failures.cc
 
-/// Where a message says that a mistake is ("job.yaml:7: input.document"), and what to do about it; empty where
-/// it does not say.
+/// Where a message says that a mistake is ("job.yaml:7: input.document"), and what to do about it; empty
+/// where it does not say.
 struct MistakeParts {
   std::string place, fix;
 };

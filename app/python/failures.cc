@@ -52,7 +52,8 @@ MistakeParts mistake_parts(const std::string& message) {
       rest = key + 2;
     }
   }
-  if (const size_t fix = message.rfind("; "); fix != message.npos && fix >= rest) parts.fix = message.substr(fix + 2);
+  if (const size_t fix = message.rfind("; "); fix != message.npos && fix >= rest)
+    parts.fix = message.substr(fix + 2);
   return parts;
 }
 
@@ -62,7 +63,8 @@ ordered_json describe_failure() {
   } catch (const Mistakes& mistakes) {
     return mistakes_json(mistakes.all());
   } catch (const Error& error) {
-    return error.fault() == Fault::input ? mistakes_json({error.what()}) : failure_json(error.what(), error.fault());
+    return error.fault() == Fault::input ? mistakes_json({error.what()})
+                                         : failure_json(error.what(), error.fault());
   } catch (const std::filesystem::filesystem_error& error) {
     return mistakes_json(
         {fmt::format("{}: {}; choose another path", error.path1().string(), error.code().message())});

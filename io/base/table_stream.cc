@@ -25,8 +25,8 @@ class StreamBatches {
   /// What is to be thrown in place of Arrow's error; nothing: that it breaks off.
   virtual void check_end() const {}
 
-  std::string name;                 ///< for messages
-  std::vector<int> columns;         ///< to read
+  std::string name;          ///< for messages
+  std::vector<int> columns;  ///< to read
   std::shared_ptr<arrow::RecordBatch> whole;
   int64_t at = 0;  ///< row of `whole`
 
@@ -75,8 +75,7 @@ class PipeInput : public arrow::io::InputStream {
       const int ready = ::poll(&input, 1, kBetweenLooks);
       if (stop_) return arrow::Status::Cancelled("interrupted");
       if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
-      const ssize_t count =
-          ::read(file_, static_cast<char*>(out) + done, static_cast<size_t>(size - done));
+      const ssize_t count = ::read(file_, static_cast<char*>(out) + done, static_cast<size_t>(size - done));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) return arrow::Status::IOError(std::strerror(errno));
       if (count == 0) break;
@@ -91,8 +90,7 @@ class PipeInput : public arrow::io::InputStream {
 
   /// What a message claims to hold takes memory only as it comes.
   arrow::Result<std::shared_ptr<arrow::Buffer>> Read(int64_t size) override {
-    ARROW_ASSIGN_OR_RAISE(auto buffer,
-                          arrow::AllocateResizableBuffer(std::min(size, kFirstPiece), pool_));
+    ARROW_ASSIGN_OR_RAISE(auto buffer, arrow::AllocateResizableBuffer(std::min(size, kFirstPiece), pool_));
     int64_t done = 0;
     for (;;) {
       const int64_t wanted = buffer->size() - done;
@@ -205,8 +203,7 @@ class CopyInput : public arrow::io::InputStream {
 std::shared_ptr<arrow::RecordBatchReader> read_copy(const ScratchFile& file) {
   auto options = arrow::ipc::IpcReadOptions::Defaults();
   options.use_threads = false;
-  return check_source(
-      arrow::ipc::RecordBatchStreamReader::Open(std::make_shared<CopyInput>(file), options));
+  return check_source(arrow::ipc::RecordBatchStreamReader::Open(std::make_shared<CopyInput>(file), options));
 }
 
 class CopiedBatches : public StreamBatches {
@@ -303,7 +300,8 @@ void copy_c_stream(ArrowArrayStream* stream, const std::string& name, ScratchFil
   const auto copied = [&](const arrow::Status& status) {
     if (!status.ok()) refuse("{}: the table cannot be read: {}", name, fit_to_print(status.message()));
   };
-  auto writer = check_source(arrow::ipc::MakeStreamWriter(std::make_shared<CopyOutput>(to), reader->schema()));
+  auto writer =
+      check_source(arrow::ipc::MakeStreamWriter(std::make_shared<CopyOutput>(to), reader->schema()));
   for (std::shared_ptr<arrow::RecordBatch> batch;;) {
     if (stop) fail_for_now("interrupted while reading {}", name);
     copied(reader->ReadNext(&batch));

@@ -40,8 +40,8 @@ std::unique_ptr<TableStream> open_c_stream(ArrowArrayStream* stream, const std::
 std::unique_ptr<TableStream> open_ipc_stream(int file, const std::string& name,
                                              const std::atomic<bool>& stop);
 
-/// Copies a stream of Arrow's C interface, which is released, to a file of Arrow's IPC format that can be read
-/// again and again. Throws once `stop` is set.
+/// Copies a stream of Arrow's C interface, which is released, to a file of Arrow's IPC format that can be
+/// read again and again. Throws once `stop` is set.
 void copy_c_stream(ArrowArrayStream* stream, const std::string& name, ScratchFile& to,
                    const std::atomic<bool>& stop);
 /// Reads such a copy from its beginning; `file` must outlive the stream.

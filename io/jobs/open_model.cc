@@ -11,8 +11,8 @@ namespace sheaf {
 namespace {
 
 /// What two jobs on one open model must have alike, beside its files.
-constexpr std::array kOfTheModel = {"model.dtype",    "model.cpu_dtype",    "model.weights",
-                                    "model.context",  "engine.device",      "engine.threads",
+constexpr std::array kOfTheModel = {"model.dtype",    "model.cpu_dtype",     "model.weights",
+                                    "model.context",  "engine.device",       "engine.threads",
                                     "engine.kernels", "engine.reproducible", "engine.kv_dtype"};
 
 /// Null where a file cannot be read; opening it tells why.
@@ -54,18 +54,22 @@ OpenModel::OpenModel(const Job& job)
 
 void OpenModel::check_fits(const Job& job) const {
   if (real_path(job.model.path) != real_path(job_.model.path))
-    refuse("model.path: the job wants {}, but the open model is {}; leave model.path out, or open another model",
-           job.model.path, job_.model.path);
+    refuse(
+        "model.path: the job wants {}, but the open model is {}; leave model.path out, or open another model",
+        job.model.path, job_.model.path);
   if (job.model.adapter.empty() != job_.model.adapter.empty() ||
       real_path(job.model.adapter) != real_path(job_.model.adapter))
-    refuse("model.adapter: the job wants {}, but the model was opened with {}; leave it out, or open the model anew",
-           job.model.adapter.empty() ? "none" : job.model.adapter,
-           job_.model.adapter.empty() ? "none" : job_.model.adapter);
+    refuse(
+        "model.adapter: the job wants {}, but the model was opened with {}; leave it out, or open the model "
+        "anew",
+        job.model.adapter.empty() ? "none" : job.model.adapter,
+        job_.model.adapter.empty() ? "none" : job_.model.adapter);
   for (const char* const path : kOfTheModel) {
     const JobKey& key = *find_job_key(path);
     if (key.value(job) != key.value(job_))
-      refuse("{}: the job wants {}, but the model was opened with {}; leave the key out, or open the model anew",
-             path, key.value(job).dump(), key.value(job_).dump());
+      refuse(
+          "{}: the job wants {}, but the model was opened with {}; leave the key out, or open the model anew",
+          path, key.value(job).dump(), key.value(job_).dump());
   }
 }
 

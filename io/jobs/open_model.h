@@ -9,7 +9,7 @@
 
 namespace sheaf {
 
-/// A model ready to compute: its weights, its tokenizer and its backends. Jobs may use it one after the other.
+/// A model ready to compute: weights, tokenizer and backends. Jobs may use it one after the other.
 class OpenModel {
  public:
   /// As the model section of the job says, and what its engine section says of where and how to compute.
