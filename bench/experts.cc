@@ -1,7 +1,7 @@
 // What the experts of a layer take on the device, step by step, in bf16 and in FP8: our grouped products
 // beside CUTLASS's.
 //   cmake --build build/release --target bench_experts
-//   build/release/bench/bench_experts [qwen3|olmoe|mixtral] [rows...]
+//   build/release/bench/bench_experts [qwen3|olmoe|mixtral|gpt-oss] [rows...]
 // Rows choose experts at random; L2 is flushed before every run; median of 15 runs. TFLOP/s are of useful
 // rows. "of 1" is the share of the limit, which is 700 TFLOP/s (1,400 in FP8) or all weights read once at 4.2
 // TB/s, whichever takes longer.
@@ -33,7 +33,8 @@ struct Shape {
 };
 constexpr Shape kShapes[] = {{"qwen3", "Qwen3-30B-A3B", 2048, 128, 8, 768},
                              {"olmoe", "OLMoE 1B-7B", 2048, 64, 8, 1024},
-                             {"mixtral", "Mixtral 8x7B", 4096, 8, 2, 14336}};
+                             {"mixtral", "Mixtral 8x7B", 4096, 8, 2, 14336},
+                             {"gpt-oss", "gpt-oss-20b", 2880, 32, 4, 2880}};
 
 DeviceMemory<bf16> random_values(int64_t count, float spread) {
   DeviceMemory<bf16> memory(count);
@@ -225,7 +226,8 @@ ExpertRoom make_room(const Shape& shape, int32_t rows, bool fp8) {
   config.experts.per_token = shape.per_token;
   config.experts.ffn = shape.ffn;
   ExpertRoom room;
-  room.grow(rows, config, fp8);
+  config.layers.resize(1);
+  room.grow(rows, config, fp8, !fp8);
   std::vector<float> logits(static_cast<size_t>(room.logits.size()));
   std::mt19937 random(1);
   for (float& logit : logits) logit = std::normal_distribution<float>()(random);
@@ -302,7 +304,8 @@ int main(int argc, char** argv) {
     else if (std::atoi(argv[i]) > 0)
       sizes.push_back(std::atoi(argv[i]));
     else
-      return std::fprintf(stderr, "%s: name qwen3, olmoe, mixtral or a number of rows\n", argv[i]), 2;
+      return std::fprintf(stderr, "%s: name qwen3, olmoe, mixtral, gpt-oss or a number of rows\n", argv[i]),
+             2;
   }
   if (sizes.empty()) sizes = {8192, 4096, 2048, 1024};
   try {

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/engine/step_batch.h"
+#include "core/model/shapes.h"
 #include "cuda/attention/attention_plan.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/kv_mover.h"
@@ -36,8 +37,10 @@ ProductKernels kernels_for(int64_t weight_bytes, const CudaOptions& options) {
 /// Refuses what does not fit.
 WeightKind kind_for(const Model& model, const CudaOptions& options) {
   const int64_t there = cuda_free_bytes(options.device);
-  const auto fits = [&](bool packed) { return weight_bytes(model, {options.fp8, packed}) <= there; };
-  const bool can_pack = can_stay_packed(model);
+  const auto fits = [&](bool packed) {
+    return weight_bytes(model, {options.fp8, packed, options.untried}) <= there;
+  };
+  const bool can_pack = can_stay_packed(model, options.untried);
   if (options.weights == WeightStorage::packed && !can_pack)
     refuse(
         "model.weights: packed does not work with rows whose length is not a multiple of 8, with GPTQ's "
@@ -46,15 +49,15 @@ WeightKind kind_for(const Model& model, const CudaOptions& options) {
         "set model.weights: expanded");
   if (options.weights == WeightStorage::packed ||
       (options.weights == WeightStorage::automatic && can_pack && !fits(false))) {
-    if (fits(true)) return {options.fp8, true};
+    if (fits(true)) return {options.fp8, true, options.untried};
   } else if (fits(false)) {
-    return {options.fp8, false};
+    return {options.fp8, false, options.untried};
   }
   const bool packed = options.weights != WeightStorage::expanded && can_pack;
   const bool other = !packed && can_pack && fits(true);
   refuse("{}: its weights need {:.1f} GB, but cuda:{} has {:.1f} GB free; {}", model.path,
-         static_cast<double>(weight_bytes(model, {options.fp8, packed})) / 1e9, options.device,
-         static_cast<double>(there) / 1e9,
+         static_cast<double>(weight_bytes(model, {options.fp8, packed, options.untried})) / 1e9,
+         options.device, static_cast<double>(there) / 1e9,
          other ? "set model.weights: packed" : "set engine.device: cpu, or use a smaller model");
 }
 
@@ -106,7 +109,13 @@ class CudaBackend final : public Backend {
   const ModelConfig& config() const override { return model_.config; }
   std::string device() const override { return name_; }
   std::string describe() const override {
-    return fmt::format("{} (cuda:{}), {}", name_, options_.device, numbers());
+    const Mxfp4Rows& rows = model_.weights.mxfp4;
+    std::string exact;
+    if (rows.rows > 0) exact = fmt::format(", {} of {} rows of MXFP4 need bf16", rows.inexact, rows.rows);
+    if (rows.inexact > 0)
+      exact +=
+          fmt::format(" (the experts of {} layer{})", rows.wide_layers, rows.wide_layers == 1 ? "" : "s");
+    return fmt::format("{} (cuda:{}), {}{}", name_, options_.device, numbers(), exact);
   }
   bool wants_whole_pages() const override { return options_.reproducible; }
   int64_t kv_bytes_per_token() const override { return footprint().kv_bytes_per_token; }
@@ -284,7 +293,8 @@ class CudaBackend final : public Backend {
                                  together};
     if (!model_.room.holds(size)) {
       let_go_of_memory();
-      model_.room.grow(size, config(), model_.layout, model_.fp8, model_.attends_in_fp8);
+      model_.room.grow(size, config(), model_.layout, model_.fp8, model_.attends_in_fp8,
+                       model_.wide_experts());
     }
     step.chosen.grow(model_.room.size.picks);
   }
@@ -403,8 +413,13 @@ std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, con
                                                   uint64_t seed) {
   choose_device(options.device);
   check_model(config, options);
-  DeviceWeights weights =
-      random_weights(config, {options.fp8, options.weights == WeightStorage::packed}, seed);
+  // Expanded, the tables twice: of tokens and of the output.
+  const int64_t values = layer_weights(config) + idle_weights(config);
+  const int64_t bytes = (options.fp8 ? 1 : 2) * values + int64_t{4} * config.vocab * config.hidden;
+  const bool packed =
+      options.weights == WeightStorage::packed ||
+      (options.weights == WeightStorage::automatic && bytes > cuda_free_bytes(options.device));
+  DeviceWeights weights = random_weights(config, {options.fp8, packed}, seed);
   const ProductKernels kernels = kernels_for(weights.bytes(), options);
   return std::make_unique<CudaBackend>(config, std::move(weights), options, kernels);
 }

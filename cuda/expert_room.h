@@ -30,8 +30,8 @@ struct ExpertRoom {
   DeviceMemory<float> weights;   ///< [gathered rows]
   DeviceMemory<int32_t>
       offsets;               ///< [layers, experts + 1]: of each layer until the next step, for its report
-  DeviceMemory<bf16> gated;  ///< [gathered rows, ffn of an expert]; or:
-  Fp8Memory gated8;          ///< [gathered rows, ffn of an expert], in FP8
+  DeviceMemory<bf16> gated;  ///< [gathered rows, ffn of an expert], of experts in bf16
+  Fp8Memory gated8;          ///< the same of experts in FP8
   DeviceMemory<bf16> given;  ///< [gathered rows, hidden]; first copied inputs, then what experts give
   DeviceMemory<float> in_scales;    ///< [gathered rows], of copied inputs in FP8
   DeviceMemory<bf16> gate_up;       ///< [gathered rows, 2 ffn of an expert], where CUTLASS computes it
@@ -39,7 +39,8 @@ struct ExpertRoom {
   int64_t layers = 0;
   GroupedBy by = GroupedBy::any_gpu;
 
-  void grow(int64_t rows, const ModelConfig& config, bool fp8) {
+  /// `wide`: some layers' experts are bf16, in FP8 models too.
+  void grow(int64_t rows, const ModelConfig& config, bool fp8, bool wide) {
     const Experts& experts = config.experts;
     if (experts.count == 0) return;
     const int64_t gathered = rows * experts.per_token;
@@ -48,12 +49,14 @@ struct ExpertRoom {
     weights.grow(gathered);
     offsets.grow(config.layer_count() * (experts.count + 1));
     layers = config.layer_count();
-    fp8 ? gated8.grow(gathered, experts.ffn) : gated.grow(gathered * experts.ffn);
+    if (fp8) gated8.grow(gathered, experts.ffn);
+    if (wide) gated.grow(gathered * experts.ffn);
     given.grow(gathered * config.hidden);
     if (fp8) in_scales.grow(gathered);
     by = grouped_by(config, fp8);
     if (by != GroupedBy::cutlass) return;
-    cutlass.grow(fp8 ? cutlass_grouped_fp8_bytes(experts.count) : cutlass_grouped_bytes(experts.count));
+    if (fp8) cutlass.grow(cutlass_grouped_fp8_bytes(experts.count));
+    if (wide) cutlass.grow(cutlass_grouped_bytes(experts.count));
     gate_up.grow(2 * gathered * experts.ffn);
   }
   /// Inputs in FP8, in the order of their experts.

@@ -73,18 +73,19 @@ LoadedModel::LoadedModel(ModelConfig the_config, DeviceWeights the_weights, bool
       layout(head_layout(config)),
       products(kernels, config.activation) {
   products.set_stream(stream.get());
-  int64_t most = 0;
+  int64_t most = 0, most8 = 0;
+  const auto needs = [&](const DeviceMatrix& matrix, int64_t values, bool narrow) {
+    if (matrix.packed.empty()) return;
+    int64_t& room_for = narrow ? most8 : most;
+    room_for = std::max(room_for, values);
+  };
   for (const DeviceLayer& layer : weights.layers) {
-    for (const DeviceMatrix* matrix : layer.matrices())
-      if (!matrix->packed.empty()) most = std::max(most, matrix->values());
+    for (const DeviceMatrix* matrix : layer.matrices()) needs(*matrix, matrix->values(), fp8);
     for (const DeviceMatrix* matrix : layer.experts.matrices())
-      if (!matrix->packed.empty())
-        most = std::max(most, expanded_values(matrix->values(), config.experts.count));
+      needs(*matrix, expanded_values(matrix->values(), config.experts.count), layer.experts.narrow);
   }
-  if (fp8)
-    expanded8.grow(most);
-  else
-    expanded.grow(most);
+  expanded.grow(most);
+  expanded8.grow(most8);
 }
 
 size_t LoadedModel::window_of(int32_t layer) const {
@@ -109,7 +110,7 @@ Fp8Weight LoadedModel::fp8_weight(const DeviceMatrix& matrix) const {
 int32_t LoadedModel::experts_at_once(const DeviceMatrix& matrix) const {
   const int32_t count = config.experts.count;
   if (matrix.packed.empty()) return count;
-  const int64_t values = std::max(expanded.size(), expanded8.size());
+  const int64_t values = matrix.scales.size() > 0 ? expanded8.size() : expanded.size();
   return static_cast<int32_t>(std::min<int64_t>(count, values / (matrix.values() / count)));
 }
 
@@ -141,7 +142,7 @@ Fp8Weight LoadedModel::fp8_weight(const DeviceMatrix& matrix, const ExpertRange&
 }
 
 void check_model(const ModelConfig& config, const CudaOptions& options) {
-  if (const std::string field = uncomputed_field(config); !field.empty())
+  if (const std::string field = uncomputed_field(config, options.untried); !field.empty())
     refuse("the CUDA engine does not compute this model yet ({}); use --device cpu", field);
   check_experts(config, options);
   if (const size_t windows = windows_of(config).size(); windows > kMostWindows)
@@ -183,12 +184,18 @@ void check_model(const ModelConfig& config, const CudaOptions& options) {
 
 namespace sheaf {
 
-std::string uncomputed_field(const ModelConfig& config) {
-  if (config.sinks) return "attention sinks of " + config.family;
-  if (config.biases.o || config.biases.gate || config.biases.up || config.biases.down || config.biases.output)
-    return "biases: on projections other than q, k and v";
-  if (config.experts.biases || config.experts.logit_bias) return "biases: of experts and their router";
-  if (config.activation == Activation::clamped) return "the clamped SwiGLU of gpt-oss";
+std::string uncomputed_field(const ModelConfig& config, bool untried) {
+  if ((config.sinks || config.biases.o) && !untried)
+    return fmt::format("{} of {} have not run on a GPU", config.sinks ? "attention sinks" : "biases: on o",
+                       config.family);
+  if (config.sinks && config.score_cap > 0) return "attention sinks under a cap of scores";
+  if (config.biases.gate || config.biases.up || config.biases.down || config.biases.output)
+    return "biases: on gate, up, down or the output";
+  const bool clamped = config.activation == Activation::clamped;
+  if (config.experts.biases != clamped)
+    return "biases of experts and the clamped SwiGLU, one without the other";
+  for (const LayerConfig& layer : config.layers)
+    if (clamped && config.mlp_width(layer) > 0) return "the clamped SwiGLU outside of experts";
   return {};
 }
 

@@ -53,7 +53,7 @@ struct Activations {
 
   /// Makes room; what was there is lost.
   void grow(const Size& wanted, const ModelConfig& config, const HeadLayout& layout, bool fp8,
-            bool attends_in_fp8) {
+            bool attends_in_fp8, bool wide_experts) {
     size.rows = std::max(size.rows, wanted.rows);
     // These vary from step to step, so the next power of two saves growing again and again.
     size.partial_rows = std::max(size.partial_rows, ceil(wanted.partial_rows));
@@ -78,7 +78,7 @@ struct Activations {
       gate_up.grow(scratch_tokens(size.rows) * 2 * ffn);
       mlp.grow(size.rows * ffn);
     }
-    experts.grow(size.rows, config, fp8);
+    experts.grow(size.rows, config, fp8, wide_experts);
     partial_out.grow(size.partial_rows * heads * layout.padded_dim);
     partial_lse.grow(size.partial_rows * heads);
     logits.grow(size.picks_at_once * config.vocab);
@@ -131,6 +131,8 @@ struct LoadedModel {
   std::unique_ptr<ThreadPool> pickers;  ///< draw them; none before the first
 
   bool packed() const { return expanded.size() + expanded8.size() > 0; }
+  /// Whether the experts of some layer are bf16, in FP8 models too.
+  bool wide_experts() const { return !fp8 || weights.mxfp4.wide_layers > 0; }
   int32_t group() const { return config.heads / config.kv_heads; }
   /// A matrix as products read it. A packed one is expanded into memory that the next one will take: the
   /// stream keeps the order.

@@ -25,6 +25,21 @@ Grouped<In> grouped(const Routes& routes, const In& in, const int32_t* sources, 
   return {in, sources, routes.offsets + range.first, range.count};
 }
 
+/// What becomes of gate and up of a range of experts.
+Gates gates_of(const ModelConfig& config, const DeviceExperts& weights, const ExpertRange& range) {
+  const float* const bias = weights.gate_up_bias.data();
+  return {config.activation, bias ? bias + int64_t{2} * config.experts.ffn * range.first : nullptr};
+}
+
+/// Adds their biases to gate and up where no product does.
+void add_gate_up_biases(const LoadedModel& model, const DeviceExperts& weights, const Routes& routes,
+                        int32_t gathered) {
+  const Experts& experts = model.config.experts;
+  if (weights.gate_up_bias.size() > 0)
+    add_expert_biases(weights.gate_up_bias.data(), routes.offsets, experts.count, gathered, 2 * experts.ffn,
+                      model.room.experts.gate_up.data(), model.stream.get());
+}
+
 /// The products of a layer's experts in bf16.
 struct Bf16Experts {
   const LoadedModel& model;
@@ -34,6 +49,7 @@ struct Bf16Experts {
   const ExpertRoom& room = model.room.experts;
   cudaStream_t stream = model.stream.get();
 
+  Gates gates(const ExpertRange& range) const { return gates_of(config, weights, range); }
   const bf16* weight(const DeviceMatrix& matrix, const ExpertRange& range) const {
     return model.bf16_weight(matrix, range, routes.offsets);
   }
@@ -45,20 +61,21 @@ struct Bf16Experts {
     const int32_t* const sources = routes.sources;
     if (!by_cutlass(model) && !by_hopper(model))
       return for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
-        multiply_grouped_gated(config.activation, grouped(routes, normed, sources, range),
+        multiply_grouped_gated(gates(range), grouped(routes, normed, sources, range),
                                weight(weights.gate_up, range), ffn, hidden, room.gated.data(), stream);
       });
     copy_rows(normed, sources, gathered, config.hidden, room.given.data(), stream);
     const bf16* const copied = room.given.data();
     if (by_hopper(model))
       return for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
-        multiply_grouped_gated_hopper(config.activation, grouped(routes, copied, nullptr, range), gathered,
+        multiply_grouped_gated_hopper(gates(range), grouped(routes, copied, nullptr, range), gathered,
                                       weight(weights.gate_up, range), ffn, hidden, room.gated.data(), stream);
       });
     for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
       multiply_grouped_cutlass(grouped(routes, copied, nullptr, range), weight(weights.gate_up, range),
                                2 * ffn, hidden, room.cutlass.data(), room.gate_up.data(), stream);
     });
+    add_gate_up_biases(model, weights, routes, gathered);
     apply_gates(config.activation, room.gate_up.data(), gathered, config.experts.ffn, room.gated.data(),
                 stream);
   }
@@ -78,17 +95,6 @@ struct Bf16Experts {
         multiply_grouped(rows, down, n, k, room.given.data(), stream);
     });
   }
-
-  /// What the MLP beside the experts gives, to the room's `mlp`, and then to its `y`.
-  void shared_gate_up(Products& products, const DeviceLayer& layer, int32_t rows) const {
-    products.gated(model.bf16_weight(layer.gate_up), model.room.normed.data(), rows,
-                   config.experts.shared_ffn, config.hidden, model.room.gate_up.data(),
-                   model.room.mlp.data());
-  }
-  void shared_down(Products& products, const DeviceLayer& layer, int32_t rows) const {
-    products.multiply(model.bf16_weight(layer.down), model.room.mlp.data(), rows, config.hidden,
-                      config.experts.shared_ffn, model.room.y.data());
-  }
 };
 
 /// The products of a layer's experts in FP8: rows and weights in e4m3, what experts give in bf16.
@@ -100,6 +106,7 @@ struct Fp8Experts {
   const ExpertRoom& room = model.room.experts;
   cudaStream_t stream = model.stream.get();
 
+  Gates gates(const ExpertRange& range) const { return gates_of(config, weights, range); }
   Fp8Weight weight(const DeviceMatrix& matrix, const ExpertRange& range) const {
     return model.fp8_weight(matrix, range, routes.offsets);
   }
@@ -110,7 +117,7 @@ struct Fp8Experts {
     const int32_t* const sources = routes.sources;
     if (!by_cutlass(model) && !by_hopper(model)) {
       for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
-        multiply_grouped_gated(config.activation, grouped(routes, normed, sources, range),
+        multiply_grouped_gated(gates(range), grouped(routes, normed, sources, range),
                                weight(weights.gate_up, range), ffn, hidden, gated, stream);
       });
       return align_rows(gated, gathered, config.experts.ffn, stream);
@@ -119,7 +126,7 @@ struct Fp8Experts {
     copy_rows(normed, sources, gathered, config.hidden, copied, stream);
     if (by_hopper(model)) {
       for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
-        multiply_grouped_gated_hopper(config.activation, grouped(routes, copied, nullptr, range), gathered,
+        multiply_grouped_gated_hopper(gates(range), grouped(routes, copied, nullptr, range), gathered,
                                       weight(weights.gate_up, range), ffn, hidden, gated, stream);
       });
       return align_rows(gated, gathered, config.experts.ffn, stream);
@@ -128,6 +135,7 @@ struct Fp8Experts {
       multiply_grouped_cutlass(grouped(routes, copied, nullptr, range), weight(weights.gate_up, range),
                                2 * ffn, hidden, room.cutlass.data(), room.gate_up.data(), stream);
     });
+    add_gate_up_biases(model, weights, routes, gathered);
     gates_to_fp8(config.activation, room.gate_up.data(), gathered, config.experts.ffn, gated, stream);
   }
 
@@ -145,16 +153,32 @@ struct Fp8Experts {
         multiply_grouped(rows, down, n, k, room.given.data(), stream);
     });
   }
-
-  void shared_gate_up(Products& products, const DeviceLayer& layer, int32_t rows) const {
-    products.gated(model.fp8_weight(layer.gate_up), model.room.normed8.rows(), rows,
-                   config.experts.shared_ffn, config.hidden, nullptr, model.room.mlp8.rows());
-  }
-  void shared_down(Products& products, const DeviceLayer& layer, int32_t rows) const {
-    products.multiply(model.fp8_weight(layer.down), model.room.mlp8.rows(), rows, config.hidden,
-                      config.experts.shared_ffn, model.room.y.data());
-  }
 };
+
+/// The MLP beside the experts, in FP8 wherever the model is: from `normed` to the room's `mlp`, and then to
+/// its `y`.
+void multiply_shared_gate_up(LoadedModel& model, const DeviceLayer& layer, int32_t rows) {
+  const ModelConfig& config = model.config;
+  const Activations& room = model.room;
+  const int64_t ffn = config.experts.shared_ffn;
+  if (model.fp8)
+    model.products.gated(model.fp8_weight(layer.gate_up), room.normed8.rows(), rows, ffn, config.hidden,
+                         nullptr, room.mlp8.rows());
+  else
+    model.products.gated(model.bf16_weight(layer.gate_up), room.normed.data(), rows, ffn, config.hidden,
+                         room.gate_up.data(), room.mlp.data());
+}
+void multiply_shared_down(LoadedModel& model, const DeviceLayer& layer, int32_t rows) {
+  const ModelConfig& config = model.config;
+  const Activations& room = model.room;
+  const int64_t ffn = config.experts.shared_ffn;
+  if (model.fp8)
+    model.products.multiply(model.fp8_weight(layer.down), room.mlp8.rows(), rows, config.hidden, ffn,
+                            room.y.data());
+  else
+    model.products.multiply(model.bf16_weight(layer.down), room.mlp.data(), rows, config.hidden, ffn,
+                            room.y.data());
+}
 
 template <class Numbers>
 void run_layer(LoadedModel& model, Step& step, const DeviceLayer& layer, const Routes& routes) {
@@ -168,16 +192,20 @@ void run_layer(LoadedModel& model, Step& step, const DeviceLayer& layer, const R
   const Numbers products{model, layer.experts, routes};
 
   model.products.multiply(layer.experts.router.data(), room.normed.data(), rows, stride, hidden, logits);
-  route(experts, {logits, stride, layer.experts.router_bias.data()}, rows, routes, stream);
+  const float* const bias = layer.experts.router_bias.data();
+  RouterLogits scores{logits, stride, experts.logit_bias ? nullptr : bias};
+  if (experts.logit_bias) scores.logit_bias = bias;
+  route(experts, scores, rows, routes, stream);
   gather_choices(experts, rows, routes, stream);
   const int32_t gathered = rows * experts.per_token;
   products.multiply_gate_up(gathered);
-  if (shared) products.shared_gate_up(model.products, layer, rows);
+  if (shared) multiply_shared_gate_up(model, layer, rows);
   step.clock.mark(Stage::mlp_up);
   products.multiply_down(gathered);
-  if (shared) products.shared_down(model.products, layer, rows);
+  if (shared) multiply_shared_down(model, layer, rows);
   const ExpertSums sums{room.experts.given.data(), shared ? room.y.data() : nullptr,
-                        experts.shared_gate ? logits + experts.count : nullptr, stride};
+                        experts.shared_gate ? logits + experts.count : nullptr, stride,
+                        layer.experts.down_bias.data()};
   sum_experts(sums, routes, experts.per_token, rows, hidden, !apart, apart ? room.y.data() : room.x.data(),
               stream);
   step.clock.mark(Stage::mlp_down);
@@ -188,8 +216,8 @@ void run_layer(LoadedModel& model, Step& step, const DeviceLayer& layer, const R
 void run_experts(LoadedModel& model, Step& step, int32_t index) {
   const DeviceLayer& layer = model.weights.layers[static_cast<size_t>(index)];
   const Routes routes = model.room.experts.routes(index);
-  model.fp8 ? run_layer<Fp8Experts>(model, step, layer, routes)
-            : run_layer<Bf16Experts>(model, step, layer, routes);
+  layer.experts.narrow ? run_layer<Fp8Experts>(model, step, layer, routes)
+                       : run_layer<Bf16Experts>(model, step, layer, routes);
 }
 
 }  // namespace sheaf::cuda

@@ -101,6 +101,7 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
                            room.partial_lse.data(),
                            room.mixed.data(),
                            Numbers::attended(model)};
+  tensors.sinks = layer.sinks.data();
   if (model.narrow_keys()) {
     if (index == 0 && narrow.bias)
       place_turns(model.rope_table(0), step.arrays.kv_slots, rows, on_device, model.layout, narrow.turns,
@@ -123,6 +124,8 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
   step.clock.mark(Stage::attention);
   model.products.multiply(Numbers::weight(model, layer.o), mixed, rows, hidden, q_size,
                           apart ? room.y.data() : room.x.data(), !apart);
+  if (layer.o_bias.size() > 0)
+    add_bias(apart ? room.y.data() : room.x.data(), layer.o_bias.data(), rows, hidden, stream);
   step.clock.mark(Stage::attention_output);
   const auto leave = [&](const auto& out) {
     if (apart)

@@ -46,9 +46,15 @@ uint8_t to_e4m3(float value) {
   return static_cast<uint8_t>(sign | bits);
 }
 
-float to_e4m3(std::span<const float> row, uint8_t* out) {
-  float most = kLeast;
+float to_e4m3(std::span<const float> row, uint8_t* out, bool by_power) {
+  float most = 0;
   for (const float value : row) most = std::max(most, std::fabs(value));
+  if (by_power && most > 0) {
+    int exponent = 0;
+    std::frexp(most, &exponent);
+    most = std::ldexp(1.75f, exponent - 1);
+  }
+  most = std::max(most, kLeast);
   const float inverse = kLargest / most;
   for (size_t i = 0; i < row.size(); ++i) out[i] = to_e4m3(row[i] * inverse);
   return most / kLargest;

@@ -12,7 +12,8 @@ float from_e4m3(uint8_t bits);
 uint8_t to_e4m3(float value);
 
 /// The scale by which `out` [row.size()] must be multiplied to get the row back: its largest absolute value
-/// becomes 448.
-float to_e4m3(std::span<const float> row, uint8_t* out);
+/// becomes 448; or with `by_power` a power of two, as suits MXFP4: then a row stays as it is unless its
+/// smallest digits are less than a 2^17th of the largest.
+float to_e4m3(std::span<const float> row, uint8_t* out, bool by_power = false);
 
 }  // namespace sheaf

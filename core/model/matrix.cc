@@ -196,7 +196,8 @@ void Matrix::read_e4m3(int64_t first, int64_t count, uint8_t* out, float* scales
         values.resize(static_cast<size_t>(cols));
         to_f32(dtype, as_stored + i * row_bytes(), cols, values.data());
       }
-      scale = to_e4m3({values.data() + (narrow ? 0 : i * cols), static_cast<size_t>(cols)}, to);
+      scale = to_e4m3({values.data() + (narrow ? 0 : i * cols), static_cast<size_t>(cols)}, to,
+                      dtype == DType::mxfp4 && !adapter);
     }
   }
 }

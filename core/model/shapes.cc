@@ -23,6 +23,7 @@ struct Alike {
   bool scales_embedding = false;  ///< by sqrt(hidden)
   double rope_factor = 1;         ///< divisor of positions (linear rope scaling)
   double local_base = 0;          ///< base of the angles of layers with a window; 0: as of the others
+  bool sinks = false;
 };
 constexpr Alike kLlama{"llama"}, kMistral{"mistral"}, kPhi3{"phi3"};
 constexpr Alike kQwen2{.family = "qwen2", .biases = kQkvBiases};
@@ -45,6 +46,16 @@ constexpr Experts kOf768{.count = 128, .per_token = 8, .ffn = 768, .normalized =
 constexpr Experts kOf1536{.count = 128, .per_token = 8, .ffn = 1536, .normalized = true};
 constexpr Experts kOf14336{.count = 8, .per_token = 2, .ffn = 14336, .normalized = true};
 constexpr Experts kOf1024{.count = 64, .per_token = 8, .ffn = 1024};
+constexpr Alike kGptOss{.family = "gpt_oss",
+                        .biases = {.q = true, .k = true, .v = true, .o = true},
+                        .activation = Activation::clamped,
+                        .window = 128,
+                        .period = 2,
+                        .sinks = true};
+constexpr Experts experts_of_gpt_oss(int32_t count) {
+  return {
+      .count = count, .per_token = 4, .ffn = 2880, .logit_bias = true, .biases = true, .normalized = true};
+}
 
 struct Shape {
   const char* name;
@@ -95,6 +106,8 @@ constexpr Shape kShapes[] = {
     {"qwen3-235b-a22b", kQwen3Moe, 94, 4096, 12288, 64, 4, 128, 151936, 40960, false, 0, kOf1536},
     {"mixtral-8x7b", kMixtral, 32, 4096, 14336, 32, 8, 128, 32000, 32768, false, 0, kOf14336},
     {"olmoe-1b-7b", kOlmoe, 16, 2048, 1024, 16, 16, 128, 50304, 4096, false, 0, kOf1024},
+    {"gpt-oss-20b", kGptOss, 24, 2880, 2880, 64, 8, 64, 201088, 131072, false, 0, experts_of_gpt_oss(32)},
+    {"gpt-oss-120b", kGptOss, 36, 2880, 2880, 64, 8, 64, 201088, 131072, false, 0, experts_of_gpt_oss(128)},
 };
 
 /// Values of a matrix that are drawn; the others repeat them, for drawing takes longer than what is measured.
@@ -182,6 +195,7 @@ ModelConfig shape_by_name(const std::string& name) {
     config.norms = shape.alike.norms;
     config.biases = shape.alike.biases;
     config.activation = shape.alike.activation;
+    config.sinks = shape.alike.sinks;
     config.tied_output = shape.tied;
     if (shape.alike.scales_embedding) config.embedding_scale = std::sqrt(static_cast<float>(shape.hidden));
     if (shape.query_scalar > 0) config.score_scale = 1 / std::sqrt(static_cast<float>(shape.query_scalar));

@@ -74,11 +74,15 @@ struct AttentionTensors {
   const e4m3* q8 = nullptr;  ///< instead of `q`, and `narrow` instead of `keys` and `values`; only where
                              ///< hopper_attention()
   NarrowKeys narrow = {};
+  const float* sinks = nullptr;  ///< [heads], logits of no key, in base 2; or null. Not under a score cap
 };
 
 /// out = softmax(q k) v over everything each row sees. `on_device` [1] is a copy of `inputs` there.
 void attend(const AttentionInputs& inputs, const AttentionInputs* on_device, const HeadLayout& layout,
             const AttentionTensors& tensors, cudaStream_t stream);
+/// attend() where there are sinks. Its kernels are apart, so that those without them stay as they are.
+void attend_with_sinks(const AttentionInputs& inputs, const AttentionInputs* on_device,
+                       const HeadLayout& layout, const AttentionTensors& tensors, cudaStream_t stream);
 
 /// Makes the step's copies in a layer's keys and values, [kv_heads, slots, padded_dim].
 void copy_keys(const AttentionInputs* on_device, const HeadLayout& layout, f16* keys, f16* values,

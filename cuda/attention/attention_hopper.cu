@@ -44,10 +44,16 @@ bool rounds_to_fp8(const HeadLayout& layout, int32_t page_size) {
 bool attend_hopper(const AttentionInputs& inputs, const AttentionInputs* on_device, const HeadLayout& layout,
                    const AttentionTensors& tensors, cudaStream_t stream) {
   if (!hopper_attention(layout, inputs.page_size)) return false;
-  const auto attend = layout.padded_dim == 64    ? HopperHeads<64>::attend
-                      : layout.padded_dim == 128 ? HopperHeads<128>::attend
-                                                 : HopperHeads<256>::attend;
-  attend(inputs, on_device, layout, tensors, stream);
+  const auto attend = [&](auto heads, auto with_sinks) {
+    tensors.sinks ? decltype(with_sinks)::attend(inputs, on_device, layout, tensors, stream)
+                  : decltype(heads)::attend(inputs, on_device, layout, tensors, stream);
+  };
+  if (layout.padded_dim == 64)
+    attend(HopperHeads<64>{}, HopperHeads<64, true>{});
+  else if (layout.padded_dim == 128)
+    attend(HopperHeads<128>{}, HopperHeads<128, true>{});
+  else
+    attend(HopperHeads<256>{}, HopperHeads<256, true>{});
   return true;
 }
 

@@ -334,6 +334,8 @@ struct Consumer {
       float total = softmax.sum[i];
       total += __shfl_xor_sync(0xffffffffu, total, 1);
       total += __shfl_xor_sync(0xffffffffu, total, 2);
+      if constexpr (Softmax::kSinks)
+        if (item.first_partial < 0) total += softmax.sink_weight(i);
       const float scale = total > 0 ? softmax.value_scale / total : 0.0f;
       const int m = m0 + 8 * i;
       const bool valid = to_row[i] >= 0;

@@ -1,5 +1,6 @@
 #pragma once
 #include <stdexcept>
+#include <type_traits>
 
 #include "cuda/attention/hopper_consumer.h"
 #include "cuda/attention/hopper_heads.h"
@@ -143,34 +144,36 @@ void launch_in_sight(const Launch& with) {
                      : launch_blocks<Softmax, D, Scores, SeesAll>(with);
 }
 
-template <class Softmax, int D>
+template <class Softmax, int D, bool kSinks>
 void launch_all(const Launch& with) {
-  if constexpr (HopperHeads<D>::kTakesCaps)
+  if constexpr (HopperHeads<D, kSinks>::kTakesCaps)
     if (with.layout.score_cap > 0) return launch_in_sight<Softmax, D, CappedScores>(with);
-  launch_in_sight<Softmax, D, PlainScores>(with);
+  launch_in_sight<std::conditional_t<kSinks, WithSinks<Softmax>, Softmax>, D, PlainScores>(with);
 }
 
 }  // namespace
 
-template <int D>
-int HopperHeads<D>::multiprocessors() {
+template <int D, bool kSinks>
+int HopperHeads<D, kSinks>::multiprocessors() {
   static PerDevice<int> multiprocessors;
+  using Softmax = std::conditional_t<kSinks, WithSinks<PlainSoftmax>, PlainSoftmax>;
   return multiprocessors.get(
-      [] { return hopper_multiprocessors(attend_kernel<PlainSoftmax, D, 2, PlainScores, SeesAll>); });
+      [] { return hopper_multiprocessors(attend_kernel<Softmax, D, 2, PlainScores, SeesAll>); });
 }
 
-template <int D>
-void HopperHeads<D>::attend(const AttentionInputs& inputs, const AttentionInputs* on_device,
-                            const HeadLayout& layout, const AttentionTensors& tensors, cudaStream_t stream) {
+template <int D, bool kSinks>
+void HopperHeads<D, kSinks>::attend(const AttentionInputs& inputs, const AttentionInputs* on_device,
+                                    const HeadLayout& layout, const AttentionTensors& tensors,
+                                    cudaStream_t stream) {
   Launch with{{}, {}, inputs, on_device, layout, tensors, multiprocessors(), stream};
   if (tensors.q8) {
     with.k_map = page_map<e4m3, D>(tensors.narrow.keys, layout);
     with.v_map = value_map<D>(tensors.narrow.values, layout);
-    return launch_all<NarrowSoftmax, D>(with);
+    return launch_all<NarrowSoftmax, D, kSinks>(with);
   }
   with.k_map = page_map<f16, D>(tensors.keys, layout);
   with.v_map = page_map<f16, D>(tensors.values, layout);
-  inputs.in_order ? launch_all<InOrderSoftmax, D>(with) : launch_all<PlainSoftmax, D>(with);
+  inputs.in_order ? launch_all<InOrderSoftmax, D, kSinks>(with) : launch_all<PlainSoftmax, D, kSinks>(with);
 }
 
 }  // namespace sheaf::cuda

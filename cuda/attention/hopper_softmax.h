@@ -10,6 +10,7 @@ namespace {
 /// A thread's part of the softmax of two queries. It has two scores of each group of eight keys, those of
 /// query i at n * 4 + 2 * i and the next place.
 struct RunningSoftmax {
+  static constexpr bool kSinks = false;
   float high[2];      ///< the base of each query's weights, -inf where it has seen nothing yet
   float sum[2];       ///< of this thread's weights
   float shrink[2];    ///< what a move of the base multiplies earlier sums by
@@ -243,6 +244,25 @@ struct InOrderSoftmax : RunningSoftmax {
   template <int count>
   __device__ static float page_top(const float (&score)[count], int i, int page) {
     return shared_top(own_top(score, i, 2 * page, 2 * page + 2));
+  }
+};
+
+/// With one more score of each query, of no key and no value. It counts once, where a whole result is
+/// written; what is partial gets it when it is merged.
+template <class Softmax>
+struct WithSinks : Softmax {
+  static constexpr bool kSinks = true;
+  float sink[2];  ///< of each query's head
+
+  __device__ void begin(const AttentionTensors& tensors, const HeadLayout& layout, int kv_head, int group,
+                        int m) {
+    Softmax::begin(tensors, layout, kv_head, group, m);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) sink[i] = tensors.sinks[kv_head * group + (m + 8 * i) % group];
+  }
+  /// The weight of query i's sink. Infinite where a row has seen nothing, whose sums are zero.
+  __device__ float sink_weight(int i) const {
+    return fast_exp2(sink[i] - this->high[i]);
   }
 };
 

@@ -12,20 +12,29 @@ namespace sheaf::cuda {
 enum class Epilogue {
   store,         ///< out [m, n] bf16
   store_floats,  ///< out [m, n] fp32
-  swiglu,  ///< out [m, n / 2] bf16 = silu(gate) × up; rows of the weight are 8 of gate, 8 of up, and so on
-  geglu,   ///< out [m, n / 2] bf16 = gelu(gate) × up; rows of the weight as for swiglu
-  add,     ///< out [m, n] fp32 += product
-  heads,   ///< queries, keys and values to their places: see multiply_heads_hopper
+  swiglu,   ///< out [m, n / 2] bf16 = silu(gate) × up; rows of the weight are 8 of gate, 8 of up, and so on
+  geglu,    ///< out [m, n / 2] bf16 = gelu(gate) × up; rows of the weight as for swiglu
+  clamped,  ///< as swiglu, with biases and by Activation::clamped; of experts alone
+  add,      ///< out [m, n] fp32 += product
+  heads,    ///< queries, keys and values to their places: see multiply_heads_hopper
 };
 __host__ __device__ constexpr bool is_gated(Epilogue epilogue) {
-  return epilogue == Epilogue::swiglu || epilogue == Epilogue::geglu;
+  return epilogue == Epilogue::swiglu || epilogue == Epilogue::geglu || epilogue == Epilogue::clamped;
 }
 __host__ __device__ constexpr Epilogue gated_by(Activation activation) {
-  return activation == Activation::silu ? Epilogue::swiglu : Epilogue::geglu;
+  return activation == Activation::silu        ? Epilogue::swiglu
+         : activation == Activation::gelu_tanh ? Epilogue::geglu
+                                               : Epilogue::clamped;
 }
 /// The activation of a gated epilogue.
 __host__ __device__ constexpr Activation activation_of(Epilogue epilogue) {
-  return epilogue == Epilogue::geglu ? Activation::gelu_tanh : Activation::silu;
+  return epilogue == Epilogue::geglu     ? Activation::gelu_tanh
+         : epilogue == Epilogue::clamped ? Activation::clamped
+                                         : Activation::silu;
+}
+/// Whether a bias for each row of the weight is added before the activation.
+__host__ __device__ constexpr bool has_bias(Epilogue epilogue) {
+  return epilogue == Epilogue::clamped;
 }
 
 /// Whether the functions below work on the current device.

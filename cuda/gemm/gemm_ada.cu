@@ -248,7 +248,7 @@ bool multiply_ada(Epilogue epilogue, const Fp8Rows& in, const Fp8Weight& weight,
 
 bool multiply_gated_ada(Activation activation, const Fp8Rows& in, const Fp8Weight& weight, int64_t m,
                         int64_t ffn, int64_t k, const Fp8Rows& out, cudaStream_t stream) {
-  if (!fits(2 * ffn, k) || ffn % 16 != 0) return false;
+  if (!fits(2 * ffn, k) || ffn % 16 != 0 || activation == Activation::clamped) return false;
   const Factors factors = factors_of(in, weight, m, 2 * ffn, k);
   return activation == Activation::silu ? launch<Epilogue::swiglu>(factors, nullptr, out, stream)
                                         : launch<Epilogue::geglu>(factors, nullptr, out, stream);

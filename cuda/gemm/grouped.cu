@@ -14,13 +14,15 @@ void multiply_grouped(const GroupedRows& rows, const bf16* weight, int64_t n, in
   launch<bf16, Epilogue::store>(factors_of(rows, weight, n, k), out, {}, stream);
 }
 
-void multiply_grouped_gated(Activation activation, const GroupedRows& rows, const bf16* weight, int64_t ffn,
+void multiply_grouped_gated(const Gates& gates, const GroupedRows& rows, const bf16* weight, int64_t ffn,
                             int64_t k, bf16* out, cudaStream_t stream) {
   const Factors<bf16> factors = factors_of(rows, weight, 2 * ffn, k);
-  if (activation == Activation::silu)
+  if (gates.activation == Activation::silu)
     launch<bf16, Epilogue::swiglu>(factors, out, {}, stream);
-  else
+  else if (gates.activation == Activation::gelu_tanh)
     launch<bf16, Epilogue::geglu>(factors, out, {}, stream);
+  else
+    launch<bf16, Epilogue::clamped>(factors, out, {}, stream, gates.bias);
 }
 
 }  // namespace sheaf::cuda

@@ -21,6 +21,16 @@ using GroupedRows = Grouped<const bf16*>;
 using GroupedFp8Rows = Grouped<Fp8Rows>;
 constexpr int32_t kMostGroups = 512;
 
+/// What becomes of gate and up.
+struct Gates {
+  Gates(Activation the_activation, const float* the_bias = nullptr)
+      : activation(the_activation), bias(the_bias) {}
+  Activation activation;
+  /// [experts, 2 ffn], added first, in the order of the weight's rows: with Activation::clamped, and there
+  /// always.
+  const float* bias;
+};
+
 /// out [gathered rows, n] = each row × the weight of its expert, rounded. `weight` [experts, n, k]; n and k
 /// are multiples of 8, in e4m3 k of 16. A row's sums do not depend on the other rows.
 void multiply_grouped(const GroupedRows& rows, const bf16* weight, int64_t n, int64_t k, bf16* out,
@@ -29,11 +39,11 @@ void multiply_grouped(const GroupedFp8Rows& rows, const Fp8Weight& weight, int64
                       cudaStream_t stream);
 /// out [gathered rows, ffn] = activation(gate) × up, the rows of each expert's weight [2 ffn, k] being 8 of
 /// gate, 8 of up, and so on. ffn and k are multiples of 8.
-void multiply_grouped_gated(Activation activation, const GroupedRows& rows, const bf16* weight, int64_t ffn,
+void multiply_grouped_gated(const Gates& gates, const GroupedRows& rows, const bf16* weight, int64_t ffn,
                             int64_t k, bf16* out, cudaStream_t stream);
 /// In FP8, `out` gets a scale for each block, and align_rows() must follow. The rows of `weight` are as
 /// interleave_rows() puts them for e4m3; ffn and k are multiples of 16.
-void multiply_grouped_gated(Activation activation, const GroupedFp8Rows& rows, const Fp8Weight& weight,
+void multiply_grouped_gated(const Gates& gates, const GroupedFp8Rows& rows, const Fp8Weight& weight,
                             int64_t ffn, int64_t k, const Fp8Rows& out, cudaStream_t stream);
 
 /// Device memory that CUTLASS's products for Hopper work in; 0: this GPU is no Hopper, or the program was

@@ -23,14 +23,17 @@ void multiply_grouped_hopper(const GroupedRows& rows, int64_t gathered, const bf
   launch_groups<bf16, Epilogue::store>(factors_of(rows, gathered, weight, n, k, out), stream);
 }
 
-void multiply_grouped_gated_hopper(Activation activation, const GroupedRows& rows, int64_t gathered,
+void multiply_grouped_gated_hopper(const Gates& gates, const GroupedRows& rows, int64_t gathered,
                                    const bf16* weight, int64_t ffn, int64_t k, bf16* out,
                                    cudaStream_t stream) {
-  const GroupedFactors<bf16> factors = factors_of(rows, gathered, weight, 2 * ffn, k, out);
-  if (activation == Activation::silu)
+  GroupedFactors<bf16> factors = factors_of(rows, gathered, weight, 2 * ffn, k, out);
+  factors.work.bias = gates.bias;
+  if (gates.activation == Activation::silu)
     launch_groups<bf16, Epilogue::swiglu>(factors, stream);
-  else
+  else if (gates.activation == Activation::gelu_tanh)
     launch_groups<bf16, Epilogue::geglu>(factors, stream);
+  else
+    launch_groups<bf16, Epilogue::clamped>(factors, stream);
 }
 
 }  // namespace sheaf::cuda

@@ -20,14 +20,17 @@ void multiply_grouped_hopper(const GroupedFp8Rows& rows, int64_t gathered, const
   launch_groups<e4m3, Epilogue::store>(factors_of(rows, gathered, weight, n, k, out, nullptr), stream);
 }
 
-void multiply_grouped_gated_hopper(Activation activation, const GroupedFp8Rows& rows, int64_t gathered,
+void multiply_grouped_gated_hopper(const Gates& gates, const GroupedFp8Rows& rows, int64_t gathered,
                                    const Fp8Weight& weight, int64_t ffn, int64_t k, const Fp8Rows& out,
                                    cudaStream_t stream) {
-  const GroupedFactors<e4m3> factors = factors_of(rows, gathered, weight, 2 * ffn, k, out.values, out.blocks);
-  if (activation == Activation::silu)
+  GroupedFactors<e4m3> factors = factors_of(rows, gathered, weight, 2 * ffn, k, out.values, out.blocks);
+  factors.work.bias = gates.bias;
+  if (gates.activation == Activation::silu)
     launch_groups<e4m3, Epilogue::swiglu>(factors, stream);
-  else
+  else if (gates.activation == Activation::gelu_tanh)
     launch_groups<e4m3, Epilogue::geglu>(factors, stream);
+  else
+    launch_groups<e4m3, Epilogue::clamped>(factors, stream);
 }
 
 }  // namespace sheaf::cuda

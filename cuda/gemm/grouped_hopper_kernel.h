@@ -19,8 +19,20 @@ namespace {
 
 constexpr int kPairCols = 2 * kCols;  // of a cluster's two tiles
 
+/// Biases of a tile's columns, where the epilogue has them.
+template <bool there>
+struct TileBias {};
+template <>
+struct TileBias<true> {
+  alignas(1024) float bias[kCols];
+};
+
+/// Whether a tile's columns come with numbers of their own: scales or biases.
 template <class Element, Epilogue epilogue>
-struct GroupedShared {
+constexpr bool kByColumn = kScaled<Element> || has_bias(epilogue);
+
+template <class Element, Epilogue epilogue>
+struct GroupedShared : TileBias<has_bias(epilogue)> {
   static constexpr int kStages = 4;
   /// Values of a tile that leave a row, and as what.
   static constexpr int kOut = is_gated(epilogue) ? kCols / 2 : kCols;
@@ -42,6 +54,7 @@ struct GroupedWork {
   uint8_t* out;                ///< [gathered rows, n, or n / 2 where the epilogue is gated]
   float* blocks;               ///< [gathered rows, tiles across] of gated values in e4m3
   int n, stages;
+  const float* bias;  ///< [experts, n], where the epilogue has one
 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -95,6 +108,19 @@ __device__ void write_lines(float (&sum)[kCols / 2], uint8_t (*buffer)[Memory::k
   }
 }
 
+/// Plus the biases of a tile's columns.
+__device__ inline void add_biases(float (&sum)[kCols / 2], const float* by_col, int lane) {
+#pragma unroll
+  for (int j = 0; j < kCols / 8; ++j) {
+    const float2 more = *reinterpret_cast<const float2*>(by_col + j * 8 + lane % 4 * 2);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      sum[j * 4 + 2 * i] += more.x;
+      sum[j * 4 + 2 * i + 1] += more.y;
+    }
+  }
+}
+
 /// Clears the sums behind an expert's last column. They are of the next expert's columns and of scales left
 /// over in shared memory, and would count when the scale of a row's block is chosen.
 __device__ inline void clear_behind(float (&sum)[kCols / 2], int width) {
@@ -134,7 +160,7 @@ __device__ void compute_groups(GroupedShared<Element, epilogue>& memory, const T
   };
   const auto scales_are_read = [&] {
     __syncwarp();
-    if (kScaled<Element> && lane == 0) barrier_arrive(&memory.scales_read);
+    if (kByColumn<Element, epilogue> && lane == 0) barrier_arrive(&memory.scales_read);
   };
   for (int index = blockIdx.x / 2;; index += gridDim.x / 2) {
     const Tile tile = tiles.at<kRows, kPairCols>(index);
@@ -173,6 +199,7 @@ __device__ void compute_groups(GroupedShared<Element, epilogue>& memory, const T
     pin(sum);
     end_tile();
     if constexpr (kScaled<Element>) scale_sums(sum, by_row, memory.weight_scales, lane);
+    if constexpr (has_bias(epilogue)) add_biases(sum, memory.bias, lane);
     scales_are_read();
     if constexpr (kScaled<Out>) {
       if (work.n - first_col < kCols) clear_behind(sum, work.n - first_col);
@@ -206,14 +233,17 @@ __device__ void bring_groups(GroupedShared<Element, epilogue>& memory, const CUt
     for (int stage = 0; stage < work.stages; ++stage) {
       barrier_wait(&memory.empty[at], round ^ 1);
       uint32_t scale_bytes = 0;
-      // The weight's scales come with the last stage: those of the tile before are read by then.
-      if (kScaled<Element> && stage == work.stages - 1) {
+      // The weight's scales, and biases, come with the last stage: those of the tile before are read by then.
+      if (kByColumn<Element, epilogue> && stage == work.stages - 1) {
         barrier_wait(&memory.scales_read, (done & 1) ^ 1);
         scale_bytes = static_cast<uint32_t>(max(0, min(kCols, work.n - first_col))) * sizeof(float);
       }
-      barrier_expect(&memory.full[at], (kRows + kCols) * kLine + scale_bytes);
-      if (scale_bytes > 0)
+      constexpr uint32_t kArrays = kScaled<Element> && has_bias(epilogue) ? 2 : 1;
+      barrier_expect(&memory.full[at], (kRows + kCols) * kLine + kArrays * scale_bytes);
+      if (kScaled<Element> && scale_bytes > 0)
         copy_bytes(memory.weight_scales, work.weight_scales + weight_row, scale_bytes, &memory.full[at]);
+      if constexpr (has_bias(epilogue))
+        if (scale_bytes > 0) copy_bytes(memory.bias, work.bias + weight_row, scale_bytes, &memory.full[at]);
       copy_box_to_all(&memory.in[at][rank * (kRows / 2)][0], in_map, stage * kDepth<Element>,
                       tile.first_row + rank * (kRows / 2), &memory.full[at], 3);
       copy_box(&memory.weight[at][0][0], weight_map, stage * kDepth<Element>, static_cast<int>(weight_row),

@@ -177,6 +177,25 @@ __device__ inline void scale_sums(Sums& sum, const Factors<e4m3>& factors, const
   }
 }
 
+/// Plus the biases of the weight's rows.
+__device__ inline void add_biases(Sums& sum, const float* bias, int n, const Tile& tile, int warp_col,
+                                  int lane) {
+  const float* by_col = bias + int64_t{tile.expert} * n;
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    const int col = tile.first_col + warp_col + j * 8 + lane % 4 * 2;
+    const float2 more = col < n ? *reinterpret_cast<const float2*>(by_col + col) : float2{};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        sum[i][j][2 * h] += more.x;
+        sum[i][j][2 * h + 1] += more.y;
+      }
+    }
+  }
+}
+
 /// Writes activation(gate) × up of a tile in e4m3, each row with its scale. `most` [kRows][4] is shared
 /// memory. By the whole block.
 template <Activation activation>
@@ -193,7 +212,7 @@ __device__ void write_rounded(Sums& sum, const Factors<e4m3>& factors, const Til
       for (int j = 0; j < 8; j += 2) {  // eight of gate, then the eight of up
 #pragma unroll
         for (int e = 2 * h; e < 2 * h + 2; ++e) {
-          sum[i][j][e] = activated<activation>(sum[i][j][e]) * sum[i][j + 1][e];
+          sum[i][j][e] = gated<activation>(sum[i][j][e], sum[i][j + 1][e]);
           largest = fmaxf(largest, fabsf(sum[i][j][e]));
         }
       }
@@ -245,8 +264,8 @@ __device__ void write(const Sums& sum, const Factors<Element>& factors, const Ti
         if (first_col + j * 8 >= factors.n) continue;
         float low = sum[i][j][2 * h], high = sum[i][j][2 * h + 1];
         if constexpr (kGated) {
-          low = activated<activation_of(epilogue)>(low) * sum[i][j + 1][2 * h];
-          high = activated<activation_of(epilogue)>(high) * sum[i][j + 1][2 * h + 1];
+          low = gated<activation_of(epilogue)>(low, sum[i][j + 1][2 * h]);
+          high = gated<activation_of(epilogue)>(high, sum[i][j + 1][2 * h + 1]);
         }
         const int col = (first_col + j * 8) / kStep + lane % 4 * 2;
         *reinterpret_cast<uint32_t*>(to + col) = pack(low, high);
@@ -257,10 +276,10 @@ __device__ void write(const Sums& sum, const Factors<Element>& factors, const Ti
 #endif
 
 /// `out` [gathered rows, n], or [gathered rows, n / 2] where the epilogue is gated; `rounded` instead where
-/// it is gated and values are e4m3.
+/// it is gated and values are e4m3. `bias` [experts, n], where the epilogue has one.
 template <class Element, Epilogue epilogue>
 __global__ __launch_bounds__(kThreads, 1) void grouped_kernel(Factors<Element> factors, bf16* out,
-                                                              Fp8Rows rounded) {
+                                                              Fp8Rows rounded, const float* bias) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   if constexpr (kMultiplies<Element>) {
     constexpr bool kRounds = kScaled<Element> && is_gated(epilogue);
@@ -296,6 +315,7 @@ __global__ __launch_bounds__(kThreads, 1) void grouped_kernel(Factors<Element> f
       tile = tiles.at<kRows, kCols>(index += static_cast<int>(gridDim.x));
       __syncthreads();  // the ring is read
       if constexpr (kScaled<Element>) scale_sums(sum, factors, done, warp_row, warp_col, lane);
+      if constexpr (has_bias(epilogue)) add_biases(sum, bias, factors.n, done, warp_col, lane);
       // Rows find their scales in the ring, before it is filled again.
       if constexpr (kRounds)
         write_rounded<activation_of(epilogue)>(sum, factors, done, reinterpret_cast<float(*)[4]>(ring),
@@ -311,7 +331,8 @@ __global__ __launch_bounds__(kThreads, 1) void grouped_kernel(Factors<Element> f
 }
 
 template <class Element, Epilogue epilogue>
-void launch(const Factors<Element>& factors, bf16* out, const Fp8Rows& rounded, cudaStream_t stream) {
+void launch(const Factors<Element>& factors, bf16* out, const Fp8Rows& rounded, cudaStream_t stream,
+            const float* bias = nullptr) {
   const auto kernel = grouped_kernel<Element, epilogue>;
   static PerDevice<cudaError_t> ready;
   static PerDevice<int> multiprocessors;
@@ -320,7 +341,7 @@ void launch(const Factors<Element>& factors, bf16* out, const Fp8Rows& rounded, 
         "CUDA: this GPU has too little shared memory for experts (101 kB per block are needed); set "
         "engine.device: cpu");
   const auto blocks = static_cast<unsigned>(multiprocessors.get(device_multiprocessors));
-  kernel<<<blocks, kThreads, kShared, stream>>>(factors, out, rounded);
+  kernel<<<blocks, kThreads, kShared, stream>>>(factors, out, rounded, bias);
 }
 
 }  // namespace

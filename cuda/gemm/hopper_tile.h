@@ -81,6 +81,10 @@ struct BlockWork {
 template <Activation activation>
 __device__ void gate4(float& a, float& b, float& c, float& d, float up_a, float up_b, float up_c,
                       float up_d) {
+  bound<activation>(a, up_a);
+  bound<activation>(b, up_b);
+  bound<activation>(c, up_c);
+  bound<activation>(d, up_d);
   const auto below = [](float gate) {
     return 1.0f + fast_exp2(fminf(sigmoid_input<activation>(gate) * -1.4426950f, 28.8539f));
   };

@@ -30,9 +30,15 @@ __global__ void apply_gates_kernel(const In* gate_up, int64_t count, bf16* out) 
   auto* result = reinterpret_cast<__nv_bfloat162*>(&bits);
 #pragma unroll
   for (int j = 0; j < 8; j += 2)
-    result[j / 2] = __floats2bfloat162_rn(activated<activation>(gate[j]) * up[j],
-                                          activated<activation>(gate[j + 1]) * up[j + 1]);
+    result[j / 2] =
+        __floats2bfloat162_rn(gated<activation>(gate[j], up[j]), gated<activation>(gate[j + 1], up[j + 1]));
   *reinterpret_cast<uint4*>(out + at) = bits;
+}
+
+/// `values` [rows, cols], `bias` [cols]: a block a row.
+__global__ void add_bias_kernel(float* values, const float* bias, int32_t cols) {
+  float* row = values + int64_t{blockIdx.x} * cols;
+  for (int i = threadIdx.x; i < cols; i += kThreads) row[i] += bias[i];
 }
 
 __global__ void scale_kernel(float* values, int64_t count, float scale, float cap) {
@@ -99,12 +105,17 @@ template <class In>
 void apply_gates(Activation activation, const In* gate_up, int32_t rows, int32_t ffn, bf16* out,
                  cudaStream_t stream) {
   const int64_t count = int64_t{rows} * ffn;
-  const auto kernel = activation == Activation::silu ? apply_gates_kernel<Activation::silu, In>
-                                                     : apply_gates_kernel<Activation::gelu_tanh, In>;
+  const auto kernel = activation == Activation::silu        ? apply_gates_kernel<Activation::silu, In>
+                      : activation == Activation::gelu_tanh ? apply_gates_kernel<Activation::gelu_tanh, In>
+                                                            : apply_gates_kernel<Activation::clamped, In>;
   kernel<<<blocks_for(count / 8), kThreads, 0, stream>>>(gate_up, count, out);
 }
 template void apply_gates(Activation, const bf16*, int32_t, int32_t, bf16*, cudaStream_t);
 template void apply_gates(Activation, const float*, int32_t, int32_t, bf16*, cudaStream_t);
+
+void add_bias(float* values, const float* bias, int32_t rows, int32_t cols, cudaStream_t stream) {
+  add_bias_kernel<<<rows, kThreads, 0, stream>>>(values, bias, cols);
+}
 
 void scale_rows(float* values, int64_t count, float scale, float cap, cudaStream_t stream) {
   scale_kernel<<<blocks_for(count), kThreads, 0, stream>>>(values, count, scale, cap);

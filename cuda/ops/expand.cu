@@ -1,6 +1,7 @@
 // Rows of quantized blocks, as model files store them, to bf16 or e4m3. The arithmetic is
 // core/model/dtype.cc's: the same bits come out. A thread makes eight values, 16 bytes of bf16,
 // so that a warp writes 512 bytes in a row.
+#include <cmath>
 #include <type_traits>
 
 #include "core/model/scaled_blocks.h"
@@ -166,6 +167,73 @@ __device__ void decode(Type<DType::nf4>, const uint8_t* row, int first, float (&
   for (int i = 0; i < 8; ++i) out[i] = scale * nf4.values[word >> 4 * i & 15];
 }
 
+/// Steps and floors of 16 values each.
+__device__ void decode(Type<DType::q2_k>, const uint8_t* row, int first, float (&out)[8]) {
+  const uint8_t* block = row + first / 256 * 84;
+  const int group = first % 256 / 16, in_half = group % 8, packed = block[group];
+  const float step = half_at(block + 80) * static_cast<float>(packed & 15),
+              floor = half_at(block + 82) * static_cast<float>(packed >> 4);
+  const EightBytes quants(block + 16 + group / 8 * 32 + in_half % 2 * 16 + first % 16);
+#pragma unroll
+  for (int i = 0; i < 8; ++i) out[i] = step * static_cast<float>(quants[i] >> in_half / 2 * 2 & 3) - floor;
+}
+/// Steps of 16 values each; the third bits of all values come first.
+__device__ void decode(Type<DType::q3_k>, const uint8_t* row, int first, float (&out)[8]) {
+  const uint8_t* block = row + first / 256 * 110;
+  const int group = first % 256 / 16, in_half = group % 8, low_bits = in_half / 2;
+  const int low = block[96 + group % 8] >> group / 8 * 4 & 15,
+            high = block[96 + 8 + group % 4] >> group / 4 * 2 & 3;
+  const float step = half_at(block + 108) * static_cast<float>((low | high << 4) - 32);
+  const int place = in_half % 2 * 16 + first % 16;
+  const EightBytes thirds(block + place), quants(block + 32 + group / 8 * 32 + place);
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const int third = thirds[i] >> (group / 8 * 4 + low_bits) & 1;
+    out[i] = step * static_cast<float>(((quants[i] >> low_bits * 2 & 3) | third << 2) - 4);
+  }
+}
+
+/// What four bits of IQ4_NL and IQ4_XS stand for.
+__device__ const int8_t iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                          1,    13,   25,  38,  53,  69,  89,  113};
+__device__ void decode(Type<DType::iq4_nl>, const uint8_t* row, int first, float (&out)[8]) {
+  const uint8_t* block = row + first / 32 * 18;
+  const float step = half_at(block);
+  const EightBytes pairs(block + 2 + first % 16);
+  const int shift = first % 32 / 16 * 4;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) out[i] = step * static_cast<float>(iq4_values[pairs[i] >> shift & 15]);
+}
+__device__ void decode(Type<DType::iq4_xs>, const uint8_t* row, int first, float (&out)[8]) {
+  const uint8_t* block = row + first / 256 * 136;
+  const int group = first % 256 / 32;
+  const int low = block[4 + group / 2] >> group % 2 * 4 & 15,
+            high = static_cast<int>(two_bytes(block + 2)) >> group * 2 & 3;
+  const float step = half_at(block) * static_cast<float>((low | high << 4) - 32);
+  const EightBytes pairs(block + 8 + group * 16 + first % 16);
+  const int shift = first % 32 / 16 * 4;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) out[i] = step * static_cast<float>(iq4_values[pairs[i] >> shift & 15]);
+}
+
+/// E2M1 codes and a power of two, 17 bytes together, so that nothing is aligned.
+__device__ void decode(Type<DType::mxfp4>, const uint8_t* row, int first, float (&out)[8]) {
+  const uint8_t* block = row + first / 32 * 17;
+  const uint32_t scale = block[0];
+  // Half of the scale, which is subnormal for the two smallest; 255 is NaN.
+  const float half = __uint_as_float(scale == 255 ? 0x7fc00000u
+                                     : scale < 2  ? 0x00200000u << scale
+                                                  : (scale - 1) << 23);
+  const uint8_t* pairs = block + 1 + first % 16;
+  const int shift = first % 32 / 16 * 4;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    // Twice the value: 0, 1, 2, 3, 4, 6, 8, 12, which are the digits of this number, and a sign.
+    const int code = pairs[i] >> shift & 15, twice = static_cast<int>(0xc8643210u >> code % 8 * 4 & 15);
+    out[i] = half * static_cast<float>(code < 8 ? twice : -twice);
+  }
+}
+
 /// Adds an adapter to the values [first, first + 8) of a row as Matrix::read() does on the host: there a
 /// product is rounded before it is added, except where the compiler has an instruction for both.
 __device__ void add_adapter(const LowRankRows& adapter, int64_t row, int32_t cols, int first, float (&v)[8]) {
@@ -245,6 +313,15 @@ __global__ void expand_narrow_kernel(const uint8_t* in, int64_t row_bytes, int32
   }
 }
 
+/// What a row of the largest value `most` is divided by on its way to e4m3, as Fp8Scale::fine() sees it.
+/// MXFP4 rows get a power of two, for which 1 or 1.5 times a power of two becomes 256 or 384: nothing rounds
+/// that is not 2^17 times as small.
+template <DType type>
+__device__ float peak_of(float most) {
+  if constexpr (type != DType::mxfp4) return most;
+  return most == 0 ? 0.0f : __uint_as_float((__float_as_uint(most) & 0x7f800000u) | 0x00600000u);
+}
+
 template <DType type>
 __global__ void peaks_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols, LowRankRows adapter,
                              RowPlace place, float* peaks, float* scales) {
@@ -263,8 +340,27 @@ __global__ void peaks_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols,
   __syncthreads();
   if (threadIdx.x > 0) return;
   const int64_t at = placed(place, blockIdx.x);
-  peaks[at] = __uint_as_float(most);
+  peaks[at] = peak_of<type>(__uint_as_float(most));
   scales[at] = Fp8Scale::fine(peaks[at]).scale;
+}
+
+/// Adds to `count` [1] the rows that do not come back from e4m3 as they were: a block a row.
+template <DType type>
+__global__ void count_rounded_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols, RowPlace place,
+                                     const float* peaks, int32_t* count) {
+  const uint8_t* row = in + blockIdx.x * row_bytes;
+  const Fp8Scale scale = Fp8Scale::fine(peaks[placed(place, blockIdx.x)]);
+  bool rounds = false;
+  for (int i = threadIdx.x; i * 8 < cols; i += kThreads) {
+    float v[8];
+    decode(Type<type>{}, row, i * 8, v);
+#pragma unroll
+    for (int j = 0; j < 8; j += 2) {
+      const float2 back = unpack_e4m3(pack_e4m3(v[j] * scale.inverse, v[j + 1] * scale.inverse));
+      rounds = rounds || back.x * scale.scale != v[j] || back.y * scale.scale != v[j + 1];
+    }
+  }
+  if (__syncthreads_or(rounds) != 0 && threadIdx.x == 0) atomicAdd(count, 1);
 }
 
 /// Calls `run` with the type as a constant.
@@ -272,7 +368,7 @@ template <int at = 0, class Run>
 void with_type(DType type, const Run& run) {
   if (static_cast<DType>(at) == type)
     run(Type<static_cast<DType>(at)>{});
-  else if constexpr (static_cast<DType>(at) != DType::nf4)
+  else if constexpr (static_cast<DType>(at) != DType::iq4_xs)
     with_type<at + 1>(type, run);
 }
 
@@ -280,6 +376,19 @@ __device__ uint32_t scrambled(uint32_t x) {
   x = (x ^ x >> 16) * 0x85ebca6bu;
   x = (x ^ x >> 13) * 0xc2b2ae35u;
   return x ^ x >> 16;
+}
+
+/// `out` [blocks] of MXFP4 whose scales are 2^(power - 1) to 2^(power + 2), the middle ones thrice as often.
+__global__ void random_mxfp4_kernel(uint8_t* out, int64_t blocks, int power, uint32_t seed) {
+  const int64_t block = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (block >= blocks) return;
+  uint8_t* to = out + block * 17;
+  const uint32_t first = seed + static_cast<uint32_t>(block) * 5u, dice = scrambled(first);
+  to[0] = static_cast<uint8_t>(127 + power - 1 + (dice & 1) + (dice >> 1 & 1) + (dice >> 2 & 1));
+  for (int i = 0; i < 4; ++i) {
+    const uint32_t codes = scrambled(first + 1u + static_cast<uint32_t>(i));
+    for (int j = 0; j < 4; ++j) to[1 + 4 * i + j] = static_cast<uint8_t>(codes >> 8 * j);
+  }
 }
 
 /// `out` [blocks] of Q4_K: values from -7.5 to 7.5 steps.
@@ -333,6 +442,19 @@ void find_peaks(const PackedRows& in, const RowPlace& place, float* peaks, float
     peaks_kernel<type()><<<static_cast<unsigned>(in.rows), kThreads, 0, stream>>>(
         in.data, in.row_bytes, in.cols, in.adapter, place, peaks, scales);
   });
+}
+
+void count_rounded(const PackedRows& in, const RowPlace& place, const float* peaks, int32_t* count,
+                   cudaStream_t stream) {
+  count_rounded_kernel<DType::mxfp4><<<static_cast<unsigned>(in.rows), kThreads, 0, stream>>>(
+      in.data, in.row_bytes, in.cols, place, peaks, count);
+}
+
+void fill_random_mxfp4(uint8_t* out, int64_t blocks, float spread, uint64_t seed, cudaStream_t stream) {
+  // Sixteen equally likely codes have a standard deviation of 2.93, and such scales of 1.98 times 2^power.
+  const int power = static_cast<int>(std::lround(std::log2(spread / 5.78f)));
+  random_mxfp4_kernel<<<static_cast<unsigned>((blocks + kThreads - 1) / kThreads), kThreads, 0, stream>>>(
+      out, blocks, power, static_cast<uint32_t>(seed));
 }
 
 void fill_random_q4_k(uint8_t* out, int64_t blocks, float spread, uint64_t seed, cudaStream_t stream) {

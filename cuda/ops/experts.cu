@@ -70,6 +70,7 @@ __global__ void route_kernel(Experts experts, RouterLogits logits, int32_t rows,
     const int expert = lane + 32 * i;
     const bool there = expert < experts.count;
     score[i] = there ? logits.values[row * logits.stride + expert] : -INFINITY;
+    if (there && logits.logit_bias) score[i] += logits.logit_bias[expert];
     finite = finite && (!there || isfinite(score[i]));
   }
   finite = __all_sync(kAll, finite);
@@ -154,7 +155,27 @@ __global__ void copy_kernel(const uint4* in, const int32_t* sources, int32_t uni
   if (scales && threadIdx.x == 0) out_scales[blockIdx.x] = scales[source];
 }
 
+/// A block a row, eight columns a thread at once. `offsets` [experts + 1].
+__global__ void add_expert_biases_kernel(const float* bias, const int32_t* offsets, int32_t experts,
+                                         int32_t cols, bf16* values) {
+  const int row = static_cast<int>(blockIdx.x);
+  int low = 0, high = experts;  // the last expert whose rows begin at or before this one
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (offsets[middle] <= row ? low : high) = middle;
+  }
+  for (int col = static_cast<int>(threadIdx.x) * 8; col < cols; col += kRowThreads * 8) {
+    alignas(16) float value[8], more[8];
+    bf16* const at = values + int64_t{row} * cols + col;
+    eight_at(at, value);
+    eight_at(bias + int64_t{low} * cols + col, more);
+    const auto two = [&](int i) { return pack(value[i] + more[i], value[i + 1] + more[i + 1]); };
+    *reinterpret_cast<uint4*>(at) = make_uint4(two(0), two(2), two(4), two(6));
+  }
+}
+
 /// A block a row, eight columns a thread at once.
+template <bool kBiased>
 __global__ void sum_kernel(ExpertSums sums, Routes routes, int32_t per_token, int32_t hidden, bool add,
                            float* out) {
   const int64_t row = blockIdx.x;
@@ -167,6 +188,12 @@ __global__ void sum_kernel(ExpertSums sums, Routes routes, int32_t per_token, in
     for (int choice = 0; choice < per_token; ++choice) {
       const float weight = weights[choice];
       eight_at(sums.given + int64_t{places[choice]} * hidden + col, values);
+      if constexpr (kBiased) {
+        alignas(16) float more[8];
+        eight_at(sums.bias + int64_t{routes.experts[row * per_token + choice]} * hidden + col, more);
+#pragma unroll
+        for (int j = 0; j < 8; ++j) values[j] += more[j];
+      }
 #pragma unroll
       for (int j = 0; j < 8; ++j) total[j] += weight * values[j];
     }
@@ -216,10 +243,16 @@ void copy_rows(const Fp8Rows& in, const int32_t* sources, int64_t count, int32_t
       in.scales, out.scales);
 }
 
+void add_expert_biases(const float* bias, const int32_t* offsets, int32_t experts, int64_t gathered,
+                       int32_t cols, bf16* values, cudaStream_t stream) {
+  add_expert_biases_kernel<<<static_cast<unsigned>(gathered), kRowThreads, 0, stream>>>(
+      bias, offsets, experts, cols, values);
+}
+
 void sum_experts(const ExpertSums& sums, const Routes& routes, int32_t per_token, int32_t rows,
                  int32_t hidden, bool add, float* out, cudaStream_t stream) {
-  sum_kernel<<<static_cast<unsigned>(rows), kRowThreads, 0, stream>>>(sums, routes, per_token, hidden, add,
-                                                                      out);
+  const auto kernel = sums.bias ? sum_kernel<true> : sum_kernel<false>;
+  kernel<<<static_cast<unsigned>(rows), kRowThreads, 0, stream>>>(sums, routes, per_token, hidden, add, out);
 }
 
 }  // namespace sheaf::cuda

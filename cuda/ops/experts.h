@@ -26,7 +26,8 @@ struct Routes {
 struct RouterLogits {
   const float* values;  ///< [rows, stride]: one for each expert, the gate of the shared MLP, padding
   int32_t stride;
-  const float* bias;  ///< [experts], for the choice alone; or null
+  const float* bias;                  ///< [experts], for the choice alone; or null
+  const float* logit_bias = nullptr;  ///< [experts], on the logits; or null
 };
 
 /// Fills `experts` and `weights` of routes, as core/model/router.h defines them.
@@ -44,6 +45,11 @@ void copy_rows(const bf16* in, const int32_t* sources, int64_t count, int32_t co
 void copy_rows(const Fp8Rows& in, const int32_t* sources, int64_t count, int32_t cols, const Fp8Rows& out,
                cudaStream_t stream);
 
+/// values [gathered rows, cols] += bias [experts, cols] of the expert that each row is of, rounded. cols is a
+/// multiple of 8.
+void add_expert_biases(const float* bias, const int32_t* offsets, int32_t experts, int64_t gathered,
+                       int32_t cols, bf16* values, cudaStream_t stream);
+
 /// What the experts of a layer gave.
 struct ExpertSums {
   const bf16* given;    ///< [gathered rows, hidden]
@@ -51,6 +57,7 @@ struct ExpertSums {
   /// Logits of the weight of `shared`, one in every `gate_stride` values; null: the weight is 1.
   const float* gates;
   int32_t gate_stride;
+  const float* bias = nullptr;  ///< [experts, hidden], on what an expert gave; or null
 };
 
 /// out [rows, hidden] = the weighted sum of what a row's experts gave, in the order of their scores, and then

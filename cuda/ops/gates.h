@@ -8,11 +8,28 @@ namespace sheaf::cuda {
 template <Activation activation>
 __device__ float sigmoid_input(float gate) {
   if constexpr (activation == Activation::silu) return gate;
+  if constexpr (activation == Activation::clamped) return kGateSlope * gate;
   return 1.5957691f * (gate + 0.044715f * gate * gate * gate);  // 2 sqrt(2 / π)
 }
 template <Activation activation>
 __device__ float activated(float gate) {
   return gate / (1.0f + __expf(-sigmoid_input<activation>(gate)));
+}
+
+/// Brings gate and up into the bounds of Activation::clamped, and adds one to up; others have none. NaN
+/// stays: fminf() would make a number of it.
+template <Activation activation>
+__device__ void bound(float& gate, float& up) {
+  if constexpr (activation == Activation::clamped) {
+    gate = gate > kGateClamp ? kGateClamp : gate;
+    up = (up > kGateClamp ? kGateClamp : up < -kGateClamp ? -kGateClamp : up) + 1.0f;
+  }
+}
+/// activation(gate) × up, within bounds.
+template <Activation activation>
+__device__ float gated(float gate, float up) {
+  bound<activation>(gate, up);
+  return activated<activation>(gate) * up;
 }
 
 }  // namespace sheaf::cuda

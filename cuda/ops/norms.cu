@@ -244,7 +244,7 @@ __global__ void gates_kernel(const bf16* gate_up, int32_t ffn, Fp8Rows out) {
     eight_at(from + half * 16 + 8, up);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      gated[half][i] = activated<activation>(gated[half][i]) * up[i];
+      gated[half][i] = sheaf::cuda::gated<activation>(gated[half][i], up[i]);
       most = fmaxf(most, fabsf(gated[half][i]));
     }
   }
@@ -321,8 +321,9 @@ void align_rows(const Fp8Rows& rows, int32_t count, int32_t cols, cudaStream_t s
 
 void gates_to_fp8(Activation activation, const bf16* gate_up, int32_t rows, int32_t ffn, const Fp8Rows& out,
                   cudaStream_t stream) {
-  const auto kernel =
-      activation == Activation::silu ? gates_kernel<Activation::silu> : gates_kernel<Activation::gelu_tanh>;
+  const auto kernel = activation == Activation::silu        ? gates_kernel<Activation::silu>
+                      : activation == Activation::gelu_tanh ? gates_kernel<Activation::gelu_tanh>
+                                                            : gates_kernel<Activation::clamped>;
   const int threads = (ffn + 16 * 32 - 1) / (16 * 32) * 32;
   kernel<<<static_cast<unsigned>(rows), threads, 0, stream>>>(gate_up, ffn, out);
 }

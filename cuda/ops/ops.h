@@ -41,6 +41,9 @@ void embed(const bf16* table, const int32_t* tokens, int32_t rows, int32_t hidde
 /// values [count] *= scale, and with a cap above 0 cap · tanh(value / cap) of that.
 void scale_rows(float* values, int64_t count, float scale, float cap, cudaStream_t stream);
 
+/// Each row of values [rows, cols] += bias [cols].
+void add_bias(float* values, const float* bias, int32_t rows, int32_t cols, cudaStream_t stream);
+
 constexpr int32_t kMostHidden = 16384;  ///< largest hidden size of a norm
 
 /// The same where the table is packed.
@@ -126,9 +129,16 @@ void expand_experts(const PackedRows& in, const ExpertRows& experts, const RowPl
 void expand_experts(const PackedRows& in, const ExpertRows& experts, const RowPlace& place,
                     const float* peaks, e4m3* out, cudaStream_t stream);
 /// peaks [any rows] = the largest absolute values of the rows; scales [any rows] = what their e4m3 values are
-/// multiplied by.
+/// multiplied by. Rows of MXFP4 get peaks that make their scales powers of two.
 void find_peaks(const PackedRows& in, const RowPlace& place, float* peaks, float* scales,
                 cudaStream_t stream);
+/// count [1] += the rows of MXFP4 that e4m3, by these peaks, does not hold exactly: those in which something
+/// is less than a 2^17th of the largest value, or nearly (a value of two digits ends where the lower one
+/// does).
+void count_rounded(const PackedRows& in, const RowPlace& place, const float* peaks, int32_t* count,
+                   cudaStream_t stream);
+/// Blocks of MXFP4 whose values spread about so much, for benchmarks; every row is exact in e4m3.
+void fill_random_mxfp4(uint8_t* out, int64_t blocks, float spread, uint64_t seed, cudaStream_t stream);
 /// Blocks of Q4_K with about normal values, for benchmarks.
 void fill_random_q4_k(uint8_t* out, int64_t blocks, float spread, uint64_t seed, cudaStream_t stream);
 

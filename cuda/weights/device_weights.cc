@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <numbers>
 #include <span>
 
 #include "core/backend/footprint.h"
@@ -53,12 +54,59 @@ void upload_adapter(const Matrix& matrix, PackedPart& part) {
   part.rows.adapter = {part.adapter.data(), part.adapter.data() + adapter.a.size(), adapter.rank};
 }
 
-/// Whether matrices that lie in one are stored as their file has them. What is e4m3 there and here is as
-/// small either way.
+/// Whether matrices that lie in one are stored as their file has them. What is e4m3 there and here, or bf16
+/// there, is as small either way.
 bool stay_packed(WeightKind kind, std::span<const Matrix* const> matrices) {
-  return kind.packed && !(kind.fp8 && std::ranges::all_of(matrices, [](const Matrix* matrix) {
-                            return is_e4m3(matrix->dtype);
-                          }));
+  return kind.packed && !std::ranges::all_of(matrices, [&](const Matrix* matrix) {
+           return matrix->dtype == DType::bf16 || (kind.fp8 && is_e4m3(matrix->dtype));
+         });
+}
+
+/// Whether a layer's experts are as gpt-oss has them, all in MXFP4: they come packed in any case, and the
+/// device finds out what becomes of them (settle_mxfp4()).
+bool in_mxfp4(const LayerWeights& layer, WeightKind kind) {
+  return kind.untried && !layer.experts.empty() &&
+         std::ranges::all_of(layer.experts, [](const ExpertWeights& expert) {
+           return std::ranges::all_of(
+               std::array{&expert.gate, &expert.up, &expert.down},
+               [](const Matrix* matrix) { return matrix->dtype == DType::mxfp4 && !matrix->adapter; });
+         });
+}
+
+/// The biases of gate and up of all experts, as the rows of their weights lie.
+std::vector<float> gate_up_biases(const LayerWeights& layer, RowOrder order) {
+  std::vector<float> both;
+  for (const ExpertWeights& expert : layer.experts) {
+    const std::vector<float> gate = expert.gate_bias.read_all(), up = expert.up_bias.read_all();
+    const size_t first = both.size();
+    both.resize(first + gate.size() + up.size());
+    for (size_t row = 0; row < gate.size(); ++row) {
+      const auto at = first + static_cast<size_t>(interleaved(order, static_cast<int64_t>(row)));
+      both[at] = gate[row];
+      both[at + 8] = up[row];
+    }
+  }
+  return both;
+}
+std::vector<float> down_biases(const LayerWeights& layer) {
+  std::vector<float> all;
+  for (const ExpertWeights& expert : layer.experts)
+    for (const float value : expert.down_bias.read_all()) all.push_back(value);
+  return all;
+}
+
+/// Numbers of the biases of a layer's experts.
+int64_t biases_of(const LayerWeights& layer) {
+  int64_t count = 0;
+  for (const ExpertWeights& expert : layer.experts)
+    count += expert.gate_bias.cols + expert.up_bias.cols + expert.down_bias.cols;
+  return count;
+}
+
+/// Logits in base 2.
+std::vector<float> in_base_2(std::vector<float> logits) {
+  for (float& logit : logits) logit *= std::numbers::log2e_v<float>;
+  return logits;
 }
 
 /// Makes room on the device for every weight first, then streams all of them.
@@ -180,7 +228,7 @@ class Upload {
     std::vector<const Matrix*> all;
     for (const ExpertWeights& expert : layer.experts)
       for (const ExpertMatrix name : names) all.push_back(&(expert.*name));
-    if (!stay_packed(kind_, all)) return stacked(all);
+    if (!in_mxfp4(layer, kind_) && !stay_packed(kind_, all)) return stacked(all);
     // can_stay_packed() has seen that those of one name are alike, and have no adapters.
     const RowOrder order = names.size() == 1 ? RowOrder::plain
                            : kind_.fp8       ? RowOrder::by_sixteens
@@ -324,11 +372,10 @@ int64_t DeviceWeights::bytes() const {
   return total;
 }
 
-bool can_stay_packed(const Model& model) {
-  // Sorted int4 (fp32 that is put together on reading) would grow; cuda/ops/expand.cu decodes no type after
-  // NF4.
-  const auto fits = [](const Matrix& matrix) {
-    return matrix.cols % 8 == 0 && matrix.dtype <= DType::nf4 &&
+bool can_stay_packed(const Model& model, bool untried) {
+  // Sorted int4 (fp32 that is put together on reading) would grow.
+  const auto fits = [&](const Matrix& matrix) {
+    return matrix.cols % 8 == 0 && (matrix.dtype <= DType::nf4 || untried) &&
            !(matrix.source && matrix.dtype == DType::f32);
   };
   for (const LayerWeights& layer : model.layers)
@@ -347,20 +394,26 @@ int64_t weight_bytes(const Model& model, WeightKind kind) {
   const auto values = [](const Matrix& matrix) { return matrix.rows * matrix.cols; };
   const int64_t value_bytes = kind.fp8 ? 1 : 2;
   const int64_t count = model.config.experts.count;
-  int64_t total = 0, most = 0;
+  int64_t total = 0, most = 0, twice = 0;
   for (const LayerWeights& layer : model.layers) {
+    total += biases_of(layer) * 4;
     total += 2 * values(layer.router);
     for (const Matrix* matrix : layer.linears()) {
       if (matrix == &layer.router) continue;  // in bf16 always
-      total += kind.packed ? matrix->rows * matrix->row_bytes() : values(*matrix) * value_bytes;
-      if (kind.fp8) total += matrix->rows * (kind.packed ? 8 : 4);
-      if (kind.packed) total += adapter_values(*matrix) * 4;
+      const bool packed = kind.packed && matrix->dtype != DType::bf16;
+      total += packed ? matrix->rows * matrix->row_bytes() : values(*matrix) * value_bytes;
+      if (kind.fp8) total += matrix->rows * (packed ? 8 : 4);
+      if (packed) total += adapter_values(*matrix) * 4;
     }
     // Room for the rows of gate and up while they are interleaved, or for any matrix expanded.
     if (!layer.experts.empty()) {
       const ExpertWeights& expert = layer.experts.front();
       const int64_t both = values(expert.gate) + values(expert.up);
       most = std::max({most, both, kind.packed ? expanded_values(both * count, count) : 0});
+      if (!kind.packed && in_mxfp4(layer, kind))  // one layer's are there twice
+        for (const ExpertWeights& each : layer.experts)
+          for (const Matrix* matrix : {&each.gate, &each.up, &each.down})
+            twice = std::max(twice, count * 3 * matrix->rows * matrix->row_bytes());
     }
     most = std::max({most, values(layer.gate) + values(layer.up),
                      kind.packed ? values(layer.q) + values(layer.k) + values(layer.v) : 0,
@@ -370,7 +423,7 @@ int64_t weight_bytes(const Model& model, WeightKind kind) {
   total +=
       kind.packed && !tied ? model.embedding.rows * model.embedding.row_bytes() : values(model.embedding) * 2;
   if (!tied) total += values(model.output) * 2;
-  return total + most * value_bytes;
+  return total + twice + most * value_bytes;
 }
 
 DeviceWeights upload_weights(const Model& model, WeightKind kind) {
@@ -391,6 +444,8 @@ DeviceWeights upload_weights(const Model& model, WeightKind kind) {
     device.qkv_bias = upload.joined_bias(layer);
     device.qkv = upload.matrix({&layer.q, &layer.k, &layer.v});
     device.o = upload.matrix({&layer.o});
+    device.o_bias = upload.vector(layer.o_bias);
+    device.sinks = upload_vector(in_base_2(layer.sinks.read_all()));
     if (!layer.gate.empty()) {
       device.gate_up = upload.matrix({&layer.gate, &layer.up}, true);
       device.down = upload.matrix({&layer.down});
@@ -403,11 +458,23 @@ DeviceWeights upload_weights(const Model& model, WeightKind kind) {
   weights.rope_freqs = upload_vector(frequencies(model.config));
   upload.run();
   interleave_gate_up(model, weights);
-  if (kind.packed && kind.fp8)
-    for (DeviceLayer& layer : weights.layers)
-      for (DeviceMatrix* matrix :
-           {&layer.qkv, &layer.o, &layer.gate_up, &layer.down, &layer.experts.gate_up, &layer.experts.down})
-        find_scales(*matrix);
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    DeviceLayer& layer = weights.layers[i];
+    DeviceExperts& experts = layer.experts;
+    if (kind.fp8)
+      for (DeviceMatrix* matrix : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}) find_scales(*matrix);
+    experts.narrow = kind.fp8;
+    if (in_mxfp4(model.layers[i], kind)) {
+      settle_mxfp4(experts, kind, weights.mxfp4);
+    } else if (kind.fp8) {
+      find_scales(experts.gate_up);
+      find_scales(experts.down);
+    }
+    if (!model.config.experts.biases) continue;
+    const RowOrder order = experts.narrow ? RowOrder::by_sixteens : RowOrder::by_eights;
+    experts.gate_up_bias = upload_vector(gate_up_biases(model.layers[i], order));
+    experts.down_bias = upload_vector(down_biases(model.layers[i]));
+  }
   check(cudaDeviceSynchronize(), "loading weights");
   return weights;
 }

@@ -38,6 +38,9 @@ struct DeviceExperts {
   DeviceMemory<float> router_bias;  ///< [experts], or empty
   DeviceMatrix gate_up;             ///< [experts × 2 ffn, hidden], each as interleave_rows() puts it
   DeviceMatrix down;                ///< [experts × hidden, ffn]
+  DeviceMemory<float> gate_up_bias;  ///< [experts × 2 ffn], as the rows of gate_up lie; or empty
+  DeviceMemory<float> down_bias;     ///< [experts × hidden], or empty
+  bool narrow = false;               ///< whether their products are in FP8
 
   std::array<const DeviceMatrix*, 2> matrices() const { return {&gate_up, &down}; }
   int64_t bytes() const { return router.size() * int64_t{sizeof(bf16)} + gate_up.bytes() + down.bytes(); }
@@ -49,6 +52,8 @@ struct DeviceLayer {
   DeviceMemory<float> q_norm;    ///< [head_dim] or [heads × head_dim]; empty where the family has none
   DeviceMemory<float> k_norm;    ///< [head_dim] or [kv_heads × head_dim], likewise
   DeviceMemory<float> qkv_bias;  ///< [(heads + 2 kv_heads) × head_dim]; empty where the family has none
+  DeviceMemory<float> o_bias;    ///< [hidden]; empty where the family has none
+  DeviceMemory<float> sinks;     ///< [heads], in base 2 as scores are; empty where the family has none
   DeviceMatrix qkv;              ///< [(heads + 2 kv_heads) × head_dim, hidden]
   DeviceMatrix o;                ///< [hidden, heads × head_dim]
   DeviceMatrix gate_up;          ///< [2 mlp_width, hidden], as interleave_rows() puts them; or empty
@@ -56,6 +61,13 @@ struct DeviceLayer {
   DeviceExperts experts;
 
   std::array<const DeviceMatrix*, 4> matrices() const { return {&qkv, &o, &gate_up, &down}; }
+};
+
+/// Rows of MXFP4 that experts in FP8 could read. A row that E4M3 does not hold exactly makes its layer's
+/// experts bf16.
+struct Mxfp4Rows {
+  int64_t rows = 0, inexact = 0;
+  int32_t wide_layers = 0;  ///< layers whose experts are bf16 for it
 };
 
 /// A model's weights on the device.
@@ -66,6 +78,7 @@ struct DeviceWeights {
   DeviceMemory<float> final_norm;  ///< [hidden]
   DeviceMemory<bf16> output;       ///< [vocab, hidden]; empty when tied to the embedding
   DeviceMemory<float> rope_freqs;  ///< [rotary tables, rotary_dim / 2]
+  Mxfp4Rows mxfp4;
 
   int64_t bytes() const;  ///< of the matrices
   const bf16* output_or_embedding() const { return output.size() > 0 ? output.data() : embedding.data(); }
@@ -74,8 +87,9 @@ struct DeviceWeights {
 /// What the matrices of the layers are on the device. The output projection is bf16 always, and so is an
 /// embedding that it is tied to.
 struct WeightKind {
-  bool fp8 = false;     ///< e4m3; else bf16
-  bool packed = false;  ///< as the file has them, until a product wants them
+  bool fp8 = false;      ///< e4m3; else bf16
+  bool packed = false;   ///< as the file has them, until a product wants them
+  bool untried = false;  ///< as CudaOptions has it
 };
 
 DeviceMemory<float> upload_vector(const std::vector<float>& values);
@@ -94,12 +108,16 @@ constexpr int64_t expanded_values(int64_t all, int64_t count) {
   return each == 0 ? 0 : std::min(all, std::max(room / each, int64_t{1}) * each);
 }
 
+/// What the matrix of a layer's experts in MXFP4 becomes once it is there: E4M3 where that holds all of its
+/// rows, with `fp8`, else bf16; and unless they stay packed, they are expanded. Sets `experts.narrow`.
+void settle_mxfp4(DeviceExperts& experts, WeightKind kind, Mxfp4Rows& counted);
+
 /// Whether they can stay packed.
-bool can_stay_packed(const Model& model);
+bool can_stay_packed(const Model& model, bool untried);
 /// Device memory that a model's weights take, and one matrix of packed ones expanded.
 int64_t weight_bytes(const Model& model, WeightKind kind);
 DeviceWeights upload_weights(const Model& model, WeightKind kind);
-/// Packed ones are Q4_K.
+/// Packed ones are Q4_K; experts with biases, as gpt-oss has them, are MXFP4.
 DeviceWeights random_weights(const ModelConfig& config, WeightKind kind, uint64_t seed);
 
 }  // namespace sheaf::cuda

@@ -106,7 +106,7 @@ void round_like(std::vector<f16>& values, const float* scales, int64_t heads, in
 std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& layout, int32_t page_size,
                                     int32_t wanted, bool fixed, const std::vector<f16>& q,
                                     const std::vector<f16>& k, const std::vector<f16>& v,
-                                    const Narrow* narrow, int32_t window) {
+                                    const Narrow* narrow, int32_t window, const std::vector<float>& sinks) {
   const AttentionPlanner planner =
       make_attention_planner({layout.heads / layout.kv_heads, page_size, wanted, fixed});
   AttentionPlan plan;
@@ -147,6 +147,8 @@ std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& la
     tensors.q8 = narrow->q.data();
     tensors.narrow = narrow->view();
   }
+  const auto d_sinks = send(sinks);
+  if (!sinks.empty()) tensors.sinks = d_sinks.data();
   attend(in, on_device.data(), layout, tensors, nullptr);
   check(cudaDeviceSynchronize(), "attention");
   std::vector<bf16> result(static_cast<size_t>(count));
@@ -160,7 +162,8 @@ std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& la
 
 void compare_numbers(const test::RandomLooks& looks, const Heads& heads, int32_t page_size, int32_t wanted,
                      std::mt19937& random, const std::string& what, bool fixed, bool in_fp8,
-                     bool sink = false, int32_t window = 0, float cap = 0) {
+                     bool sink = false, int32_t window = 0, float cap = 0,
+                     const std::vector<float>& sinks = {}) {
   const StepBatch& batch = looks.batch;
   HeadLayout layout{};
   layout.heads = heads.heads;
@@ -202,8 +205,8 @@ void compare_numbers(const test::RandomLooks& looks, const Heads& heads, int32_t
     round_like(v, scales + heads.heads + heads.kv_heads, heads.kv_heads, layout.slots, heads.padded_dim,
                false);
   }
-  const auto got =
-      attend_on_device(batch, layout, page_size, wanted, fixed, q, k, v, narrow ? &*narrow : nullptr, window);
+  const auto got = attend_on_device(batch, layout, page_size, wanted, fixed, q, k, v,
+                                    narrow ? &*narrow : nullptr, window, sinks);
 
   std::vector<std::vector<int32_t>> slots(static_cast<size_t>(batch.rows()));
   for (const AttentionTile& tile : batch.tiles) {
@@ -225,12 +228,13 @@ void compare_numbers(const test::RandomLooks& looks, const Heads& heads, int32_t
   const int32_t group = heads.heads / heads.kv_heads;
   double worst = 0;
   for (size_t row = 0; row < slots.size(); ++row) {
-    // Every row's first and last head: the others take the same way.
-    for (int32_t head : {0, heads.heads - 1}) {
+    // Every row's first and last head: the others take the same way, but each has a sink of its own.
+    for (int32_t head = 0; head < heads.heads; ++head) {
+      if (sinks.empty() && head > 0 && head < heads.heads - 1) continue;
       const float* query =
           queries.data() + (static_cast<int64_t>(row) * heads.heads + head) * heads.padded_dim;
       std::vector<double> out(static_cast<size_t>(heads.head_dim), 0.0);
-      double sum = 0;
+      double sum = sinks.empty() ? 0 : std::exp2(static_cast<double>(sinks[static_cast<size_t>(head)]));
       for (int32_t slot : slots[row]) {
         const int64_t at = (int64_t{head / group} * layout.slots + slot) * heads.padded_dim;
         double score = 0;
@@ -306,6 +310,71 @@ TEST(Attention, EqualsPlainSumsInWindowsAndUnderCaps) {
     compare_numbers(looks, heads, 16, wanted, random, what + ", capped", fixed, false, false, window, 2.0f);
     compare_numbers(looks, heads, 16, wanted, random, what + ", capped, all keys", fixed, false, false, 0,
                     2.0f);
+  }
+}
+
+/// Logits of no key, in base 2: from one without weight to one that outweighs all keys.
+std::vector<float> make_sinks(int32_t heads, std::mt19937& random) {
+  std::normal_distribution<float> normal(0, 3);
+  std::vector<float> sinks;
+  for (int32_t head = 0; head < heads; ++head) sinks.push_back(normal(random));
+  sinks[random() % sinks.size()] = -140;
+  sinks[random() % sinks.size()] = 20;
+  return sinks;
+}
+
+TEST(Attention, EqualsPlainSumsWithSinks) {
+  NEED_GPU();
+  std::mt19937 random(19);
+  // gpt-oss has 8 query heads of 64 to a key/value head.
+  const Heads kinds[] = {{16, 2, 64, 64}, {6, 2, 64, 64}, {8, 2, 128, 128}, {4, 1, 256, 256},
+                         {4, 2, 96, 128}, {4, 2, 32, 32}, {4, 2, 192, 256}, {4, 2, 48, 64}};
+  for (int round = 0; round < 48; ++round) {
+    const Heads heads = kinds[round % 8];
+    test::LooksShape shape;
+    shape.page_size = round % 6 == 5 ? 32 : 16;  // by 32: the kernels for any GPU
+    shape.longest = round % 4 == 0 ? 1500 : 150;
+    shape.longest_run = round % 3 == 0 ? 300 : 30;
+    shape.most_rows = 300;
+    const test::RandomLooks looks = make_random_looks(random, shape);
+    const int32_t window = std::array{0, 7, 128, 0, 300}[static_cast<size_t>(round % 5)];
+    // Few blocks, or so many that long ones are cut and merged.
+    const int32_t wanted = round % 2 == 0 ? 4 : 500;
+    const std::vector<float> sinks = make_sinks(heads.heads, random);
+    const std::string what =
+        fmt::format("round {}: heads {}/{} of {}, pages of {}, window {}", round, heads.heads, heads.kv_heads,
+                    heads.head_dim, shape.page_size, window);
+    for (const bool fixed : {false, true})
+      compare_numbers(looks, heads, shape.page_size, wanted, random, what + (fixed ? ", fixed" : ""), fixed,
+                      false, false, window, 0, sinks);
+    compare_numbers(looks, heads, shape.page_size, wanted, random, what + ", in FP8", false, true, false,
+                    window, 0, sinks);
+  }
+}
+
+TEST(Attention, CountsASinkOnceHoweverManyPiecesThereAre) {
+  NEED_GPU();
+  std::mt19937 random(20);
+  for (const Heads heads : {Heads{8, 2, 64, 64}, Heads{4, 2, 128, 128}, Heads{4, 2, 32, 32}}) {
+    test::RandomLooks looks;
+    StepBatch& batch = looks.batch;
+    batch.spans = {{0, 9000}};
+    looks.pages = 9000 / 16 + 1;
+    for (int32_t page = 0; page < looks.pages; ++page) batch.pages.push_back(looks.pages - 1 - page);
+    batch.tiles = {{0, 0, 70}};
+    for (int32_t row = 0; row < 70; ++row) {
+      batch.tokens.push_back(0);
+      batch.positions.push_back(9000 - 70 + row);
+      batch.tile_rows.push_back({row, 9000 - 69 + row});
+    }
+    // Scores spread by 1.5 in base 2, so that all keys together weigh about 2^14.7.
+    const std::vector<float> sinks(static_cast<size_t>(heads.heads), 15);
+    for (const int32_t wanted : {1, 66, 500})
+      for (const bool fixed : {false, true})
+        compare_numbers(
+            looks, heads, 16, wanted, random,
+            fmt::format("heads of {}, cut for {}{}", heads.head_dim, wanted, fixed ? ", fixed" : ""), fixed,
+            false, false, 0, 0, sinks);
   }
 }
 

@@ -9,6 +9,8 @@
 
 #include "core/model/router.h"
 #include "cuda/base/devices.h"
+#include "cuda/ops/ops.h"
+#include "tests/cuda/activated.h"
 #include "tests/cuda/copies.h"
 #include "tests/cuda/need_gpu.h"
 
@@ -57,11 +59,13 @@ void compare_choices(const Experts& experts, std::mt19937& random) {
   const int32_t rows = 203, stride = experts.count + 3;
   const std::vector<float> logits = make_logits(rows, experts.count, stride, random);
   std::vector<float> bias;
-  for (int32_t i = 0; experts.choice_bias && i < experts.count; ++i)
+  for (int32_t i = 0; (experts.choice_bias || experts.logit_bias) && i < experts.count; ++i)
     bias.push_back(0.125f * static_cast<float>(static_cast<int>(random() % 9) - 4));
   const DeviceMemory<float> values = to_device(logits), biases = to_device(bias);
   const RoutesRoom room(rows, experts);
-  route(experts, {values.data(), stride, biases.data()}, rows, room.routes(), nullptr);
+  const float* const of_logits = experts.logit_bias ? biases.data() : nullptr;
+  route(experts, {values.data(), stride, experts.choice_bias ? biases.data() : nullptr, of_logits}, rows,
+        room.routes(), nullptr);
   check(cudaDeviceSynchronize(), "route");
   const std::vector<int32_t> chosen = to_host(room.chosen);
   const std::vector<float> weights = to_host(room.weights);
@@ -92,16 +96,17 @@ TEST(Experts, ChoicesAreThoseOfTheDefinition) {
   for (const auto& [count, per_token] :
        {std::pair{1, 1}, {5, 2}, {6, 6}, {31, 3}, {64, 8}, {128, 8}, {129, 4}, {300, 32}, {512, 10}}) {
     for (const bool sigmoid : {false, true}) {
-      for (const bool biased : {false, true}) {
-        SCOPED_TRACE(testing::Message() << per_token << " of " << count << (sigmoid ? ", sigmoid" : "")
-                                        << (biased ? ", biased" : ""));
+      for (const int biased : {0, 1, 2}) {  // not, for the choice, on the logits
+        SCOPED_TRACE(testing::Message()
+                     << per_token << " of " << count << (sigmoid ? ", sigmoid" : "") << ", bias " << biased);
         Experts experts;
         experts.count = count;
         experts.per_token = per_token;
         experts.scores = sigmoid ? RouterScores::sigmoid : RouterScores::softmax;
-        experts.choice_bias = biased;
+        experts.choice_bias = biased == 1;
+        experts.logit_bias = biased == 2;
         experts.normalized = count % 2 == 0;
-        experts.factor = biased ? 1.5f : 1.0f;
+        experts.factor = biased == 1 ? 1.5f : 1.0f;
         compare_choices(experts, random);
       }
     }
@@ -179,7 +184,7 @@ TEST(Experts, RowsAreCopied) {
 
 /// What sum_experts() is asked for besides the experts.
 struct Beside {
-  bool shared, gated, add, in_place;
+  bool shared, gated, add, in_place, biased = false;
 };
 
 void compare_sums(int32_t hidden, int32_t per_token, const Beside& beside, std::mt19937& random) {
@@ -205,9 +210,16 @@ void compare_sums(int32_t hidden, int32_t per_token, const Beside& beside, std::
   Routes routes{};
   routes.weights = d_weights.data();
   routes.places = d_places.data();
+  // Biases of five experts, of which a row may choose one twice here.
+  const std::vector<float> bias = floats(static_cast<size_t>(5 * hidden));
+  std::vector<int32_t> chosen(places.size());
+  for (int32_t& expert : chosen) expert = static_cast<int32_t>(random() % 5);
+  const auto d_bias = to_device(bias);
+  const auto d_chosen = to_device(chosen);
+  routes.experts = d_chosen.data();
   const float* beside_it = beside.in_place ? out.data() : d_shared.data();
   sum_experts({d_given.data(), beside.shared ? beside_it : nullptr,
-               beside.gated ? d_gates.data() + 5 : nullptr, stride},
+               beside.gated ? d_gates.data() + 5 : nullptr, stride, beside.biased ? d_bias.data() : nullptr},
               routes, per_token, rows, hidden, beside.add, out.data(), nullptr);
   check(cudaDeviceSynchronize(), "sum");
   const std::vector<float> got = to_host(out);
@@ -218,9 +230,10 @@ void compare_sums(int32_t hidden, int32_t per_token, const Beside& beside, std::
       double right = beside.add ? static_cast<double>(before[at]) : 0;
       for (int32_t i = 0; i < per_token; ++i) {
         const auto choice = static_cast<size_t>(row * per_token + i);
+        const float more = beside.biased ? bias[static_cast<size_t>(chosen[choice] * hidden + col)] : 0.0f;
+        const float one = __bfloat162float(given[static_cast<size_t>(places[choice] * hidden + col)]);
         right +=
-            static_cast<double>(weights[choice]) *
-            static_cast<double>(__bfloat162float(given[static_cast<size_t>(places[choice] * hidden + col)]));
+            static_cast<double>(weights[choice]) * (static_cast<double>(one) + static_cast<double>(more));
       }
       const double gate = static_cast<double>(gates[static_cast<size_t>(row * stride + 5)]);
       if (beside.shared)
@@ -232,6 +245,74 @@ void compare_sums(int32_t hidden, int32_t per_token, const Beside& beside, std::
   EXPECT_LT(worst, 2e-5) << "hidden " << hidden << ", " << per_token << " choices";
 }
 
+TEST(Experts, BiasesOfGateAndUpGoToTheirExpertsRows) {
+  NEED_GPU();
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal(0, 1);
+  for (const std::vector<int32_t>& offsets :
+       {std::vector<int32_t>{0, 3, 3, 10, 11}, {0, 0, 0, 7}, {0, 5}, {0, 0, 1, 1, 1, 2, 2}}) {
+    for (const int32_t cols : {16, 48, 5760}) {
+      const auto experts = static_cast<int32_t>(offsets.size()) - 1, rows = offsets.back();
+      std::vector<float> bias(static_cast<size_t>(experts * cols));
+      std::vector<bf16> values(static_cast<size_t>(rows * cols));
+      for (float& value : bias) value = normal(random);
+      for (bf16& value : values) value = __float2bfloat16(normal(random));
+      const auto d_bias = to_device(bias);
+      const auto d_offsets = to_device(offsets);
+      const auto out = to_device(values);
+      add_expert_biases(d_bias.data(), d_offsets.data(), experts, rows, cols, out.data(), nullptr);
+      check(cudaDeviceSynchronize(), "biases");
+      const std::vector<bf16> got = to_host(out);
+      for (int32_t expert = 0; expert < experts; ++expert)
+        for (int32_t row = offsets[static_cast<size_t>(expert)];
+             row < offsets[static_cast<size_t>(expert) + 1]; ++row)
+          for (int32_t col = 0; col < cols; ++col) {
+            const auto at = static_cast<size_t>(row * cols + col);
+            const float right = __bfloat162float(values[at]) + bias[static_cast<size_t>(expert * cols + col)];
+            ASSERT_EQ(__bfloat162float(got[at]), __bfloat162float(__float2bfloat16(right)))
+                << "row " << row << ", column " << col;
+          }
+    }
+  }
+}
+
+TEST(Experts, ClampedGatesFollowTheFormula) {
+  NEED_GPU();
+  constexpr int32_t rows = 3, ffn = 40;
+  std::mt19937 random(8);
+  std::normal_distribution<float> normal(0, 6);
+  std::vector<float> both(2 * rows * ffn);
+  for (float& value : both) value = __bfloat162float(__float2bfloat16(normal(random)));
+  both[3] = NAN;   // a gate
+  both[12] = NAN;  // an up
+  both[16] = INFINITY;
+  both[25] = -INFINITY;
+  std::vector<bf16> narrow;
+  for (const float value : both) narrow.push_back(__float2bfloat16(value));
+  const auto d_both = to_device(both);
+  const auto d_narrow = to_device(narrow);
+  for (const bool wide : {false, true}) {
+    const auto out = poisoned<bf16>(rows * ffn);
+    if (wide)
+      apply_gates(Activation::clamped, d_both.data(), rows, ffn, out.data(), nullptr);
+    else
+      apply_gates(Activation::clamped, d_narrow.data(), rows, ffn, out.data(), nullptr);
+    check(cudaDeviceSynchronize(), "gates");
+    const std::vector<bf16> got = to_host(out);
+    for (size_t i = 0; i < got.size(); ++i) {
+      const size_t gate = i / 8 * 16 + i % 8;
+      const auto value = static_cast<double>(__bfloat162float(got[i]));
+      if (std::isnan(both[gate]) || std::isnan(both[gate + 8])) {
+        EXPECT_TRUE(std::isnan(value)) << i;
+        continue;
+      }
+      const double right = test::gated(Activation::clamped, static_cast<double>(both[gate]),
+                                       static_cast<double>(both[gate + 8]));
+      EXPECT_NEAR(value, right, 0.004 * std::abs(right) + 1e-6) << i;
+    }
+  }
+}
+
 TEST(Experts, SumsEqualPlainOnes) {
   NEED_GPU();
   std::mt19937 random(5);
@@ -241,7 +322,9 @@ TEST(Experts, SumsEqualPlainOnes) {
                                    {false, false, false, false},
                                    {true, false, true, false},
                                    {true, true, true, false},
-                                   {true, true, false, true}})
+                                   {true, true, false, true},
+                                   {false, false, true, false, true},
+                                   {true, true, false, true, true}})
         compare_sums(hidden, per_token, beside, random);
 }
 

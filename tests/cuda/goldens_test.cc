@@ -134,13 +134,15 @@ bool prepare_for_cuda(Model& model, int32_t prompt) {
       if (!model.config.layers[i].experts) continue;
       LayerWeights& layer = model.layers[i];
       widen(model, layer.gate, true), widen(model, layer.up, true), widen(model, layer.down, false);
-      for (ExpertWeights& expert : layer.experts)
+      for (ExpertWeights& expert : layer.experts) {
         widen(model, expert.gate, true), widen(model, expert.up, true), widen(model, expert.down, false);
+        widen(model, expert.gate_bias, false), widen(model, expert.up_bias, false);
+      }
     }
     experts.ffn = (experts.ffn + 7) / 8 * 8;
     experts.shared_ffn = (experts.shared_ffn + 7) / 8 * 8;
   }
-  return model.config.context >= prompt && uncomputed_field(model.config).empty();
+  return model.config.context >= prompt && uncomputed_field(model.config, true).empty();
 }
 
 /// Errors against the goldens' own logits, over all models and layouts.
@@ -211,8 +213,9 @@ TEST(Goldens, QuickCpuBackendPassesTheComparison) {
 TEST(Goldens, CudaAgreesOnEveryModelThatItComputes) {
   NEED_GPU();
   constexpr Layout layouts[] = {{1, 16}, {7, 16}, {64, 16}, {1000, 16}, {5, 8}, {11, 32}, {1000, 64}};
-  const LogitErrors errors = compare_goldens([](const Model& model) { return make_cuda_backend(model, {}); },
-                                             layouts, kBf16, kBf16Adapter, kBf16Experts, prepare_for_cuda);
+  const LogitErrors errors =
+      compare_goldens([](const Model& model) { return make_cuda_backend(model, {.untried = true}); }, layouts,
+                      kBf16, kBf16Adapter, kBf16Experts, prepare_for_cuda);
   EXPECT_GE(errors.rows, 22 * 7 * 24);
   errors.print("all against the golden logits");
 }
@@ -228,14 +231,24 @@ TEST(Goldens, WiderExpertsGiveTheSame) {
   EXPECT_GE(errors.rows, 11 * 24);
 }
 
-TEST(Goldens, CudaComputesAllFamiliesButThoseWithSinks) {
+TEST(Goldens, CudaComputesAllFamilies) {
   for (const Golden& one : all_goldens()) {
     const ModelConfig config = load_model(one.model, one.adapter).config;
-    EXPECT_EQ(uncomputed_field(config), config.sinks ? "attention sinks of gpt_oss" : "") << one.name;
+    EXPECT_EQ(uncomputed_field(config, true), "") << one.name;
+    EXPECT_EQ(uncomputed_field(config, false),
+              config.sinks ? "attention sinks of gpt_oss have not run on a GPU" : "")
+        << one.name;
   }
-  ModelConfig config = load_model(golden("llama3")).config;
-  config.biases.down = true;
-  EXPECT_NE(uncomputed_field(config).find("biases"), std::string::npos);
+  const auto refused = [](const char* name, const char* word, const auto& change) {
+    ModelConfig config = load_model(golden(name)).config;
+    change(config);
+    EXPECT_NE(uncomputed_field(config, true).find(word), std::string::npos) << name << ": " << word;
+  };
+  refused("llama3", "biases", [](ModelConfig& config) { config.biases.down = true; });
+  refused("llama3", "clamped", [](ModelConfig& config) { config.activation = Activation::clamped; });
+  refused("gpt_oss", "clamped", [](ModelConfig& config) { config.experts.biases = false; });
+  refused("gpt_oss", "clamped", [](ModelConfig& config) { config.experts.shared_ffn = 16; });
+  refused("gpt_oss", "cap", [](ModelConfig& config) { config.score_cap = 50; });
 }
 
 TEST(Goldens, HeadsTooLargeForCudaAreRefused) {

@@ -149,22 +149,45 @@ TEST(GroupedFp8, HopperEqualsPlainSums) {
     for (const auto& [n, k] : kSizes) compare(Case(counts, n, k, false, random), By::hopper);
 }
 
+/// Biases of gate and up, one above the other in each expert, so large that clamps are reached.
+std::vector<float> make_bias(Activation activation, int64_t count, std::mt19937& random) {
+  std::normal_distribution<float> normal(0, 4);
+  std::vector<float> bias(activation == Activation::clamped ? static_cast<size_t>(count) : 0);
+  for (float& value : bias) value = normal(random);
+  return bias;
+}
+
+/// Sums with the bias of each row's expert.
+void add_bias(const Case& given, const std::vector<float>& bias, std::vector<double>& sums) {
+  const auto n = static_cast<size_t>(given.n);
+  for (size_t expert = 0; !bias.empty() && expert < given.counts.size(); ++expert)
+    for (auto row = static_cast<size_t>(given.offsets[expert]);
+         row < static_cast<size_t>(given.offsets[expert + 1]); ++row)
+      for (size_t col = 0; col < n; ++col) sums[row * n + col] += static_cast<double>(bias[expert * n + col]);
+}
+
 /// The gates and ups of `right` as they stand one above the other in each expert's weight.
 std::vector<double> gated_of(const std::vector<double>& right, int64_t n, Activation activation) {
   std::vector<double> gated;
   for (size_t row = 0; row < right.size() / static_cast<size_t>(n); ++row)
     for (int64_t col = 0; col < n / 2; ++col) {
       const size_t gate = row * static_cast<size_t>(n) + static_cast<size_t>(col);
-      gated.push_back(test::activated(activation, right[gate]) * right[gate + static_cast<size_t>(n / 2)]);
+      gated.push_back(test::gated(activation, right[gate], right[gate + static_cast<size_t>(n / 2)]));
     }
   return gated;
 }
 
 /// A case's weight with gate and up of each expert side by side.
 struct Interleaved {
-  explicit Interleaved(const Case& given)
-      : values(given.weight.values.size()), scales(given.weight.scales.size()) {
+  explicit Interleaved(const Case& given, const std::vector<float>& plain_bias)
+      : values(given.weight.values.size()),
+        scales(given.weight.scales.size()),
+        bias(static_cast<int64_t>(plain_bias.size())) {
     const int64_t ffn = given.n / 2;
+    const auto plain = send(plain_bias);
+    for (int64_t first = 0; first < bias.size(); first += given.n)
+      interleave_rows(plain.data() + first, ffn, 1, bias.data() + first, nullptr);
+    check(cudaDeviceSynchronize(), "biases");
     for (int64_t first = 0; first < scales.size(); first += given.n) {
       interleave_rows(given.weight.values.data() + first * given.k, ffn, given.k,
                       values.data() + first * given.k, nullptr);
@@ -173,7 +196,7 @@ struct Interleaved {
   }
   Fp8Weight view() const { return {values.data(), scales.data()}; }
   DeviceMemory<e4m3> values;
-  DeviceMemory<float> scales;
+  DeviceMemory<float> scales, bias;
 };
 
 /// Three bits: half a step of 1/8, evenly spread, of numbers just above a power of two are 0.036. Where a few
@@ -188,19 +211,24 @@ TEST(GroupedFp8, GatesRoundWhatTheyMake) {
   for (const std::vector<int32_t>& counts : kSpreads)
     for (const auto& [n, k] : {std::pair<int64_t, int64_t>{32, 16}, {544, 80}})
       for (const bool gathered : {false, true})
-        for (const Activation activation : {Activation::silu, Activation::gelu_tanh}) {
+        for (const Activation activation : {Activation::silu, Activation::gelu_tanh, Activation::clamped}) {
           const Case given(counts, n, k, gathered, random);
-          const Interleaved weight(given);
-          const std::vector<double> right = gated_of(given.sums(), n, activation);
+          const std::vector<float> bias =
+              make_bias(activation, static_cast<int64_t>(counts.size()) * n, random);
+          const Interleaved weight(given, bias);
+          const Gates gates(activation, weight.bias.data());
+          std::vector<double> sums = given.sums();
+          add_bias(given, bias, sums);
+          const std::vector<double> right = gated_of(sums, n, activation);
           const auto rows = static_cast<int32_t>(given.gathered_rows());
           for (const By by : {By::ours, By::hopper}) {
             if (by == By::hopper && (gathered || !grouped_hopper_products(n, k))) continue;
             const Rows out(rows, n / 2);
             if (by == By::hopper)
-              multiply_grouped_gated_hopper(activation, given.rows(), rows, weight.view(), n / 2, k,
-                                            out.view(), nullptr);
+              multiply_grouped_gated_hopper(gates, given.rows(), rows, weight.view(), n / 2, k, out.view(),
+                                            nullptr);
             else
-              multiply_grouped_gated(activation, given.rows(), weight.view(), n / 2, k, out.view(), nullptr);
+              multiply_grouped_gated(gates, given.rows(), weight.view(), n / 2, k, out.view(), nullptr);
             align_rows(out.view(), rows, static_cast<int32_t>(n / 2), nullptr);
             EXPECT_LT(relative_error(out.numbers(), right), rounded(rows))
                 << n << " x " << k << ", " << rows << " rows by " << static_cast<int>(by);
@@ -216,7 +244,7 @@ TEST(GroupedFp8, GatesBesideAProductRoundTheSameNumbers) {
     std::vector<bf16> both;
     for (const float value : uneven(rows, 2 * ffn, random)) both.push_back(__float2bfloat16(value));
     std::fill_n(both.begin(), 2 * ffn, __float2bfloat16(0.0f));
-    for (const Activation activation : {Activation::silu, Activation::gelu_tanh}) {
+    for (const Activation activation : {Activation::silu, Activation::gelu_tanh, Activation::clamped}) {
       const Rows out(rows, ffn);
       gates_to_fp8(activation, send(both).data(), rows, ffn, out.view(), nullptr);
       std::vector<double> right;
@@ -224,8 +252,8 @@ TEST(GroupedFp8, GatesBesideAProductRoundTheSameNumbers) {
         for (int32_t col = 0; col < ffn; ++col) {
           const auto gate =
               static_cast<size_t>(int64_t{row} * 2 * ffn + interleaved(RowOrder::by_sixteens, col));
-          right.push_back(test::activated(activation, static_cast<double>(__bfloat162float(both[gate]))) *
-                          static_cast<double>(__bfloat162float(both[gate + 8])));
+          right.push_back(test::gated(activation, static_cast<double>(__bfloat162float(both[gate])),
+                                      static_cast<double>(__bfloat162float(both[gate + 8]))));
         }
       EXPECT_LT(relative_error(out.numbers(), right), rounded(rows)) << ffn;
       const std::vector<float> scales = fetch(out.scales);

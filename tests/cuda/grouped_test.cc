@@ -29,6 +29,14 @@ std::vector<bf16> make_values(int64_t count, float spread, std::mt19937& random)
   return values;
 }
 
+/// So large that clamps are reached; empty where the epilogue has none.
+std::vector<float> make_bias(Epilogue epilogue, int64_t count, std::mt19937& random) {
+  std::normal_distribution<float> normal(0, 4);
+  std::vector<float> bias(has_bias(epilogue) ? static_cast<size_t>(count) : 0);
+  for (float& value : bias) value = normal(random);
+  return bias;
+}
+
 std::vector<int32_t> offsets_of(const std::vector<int32_t>& counts) {
   std::vector<int32_t> offsets{0};
   for (const int32_t count : counts) offsets.push_back(offsets.back() + count);
@@ -47,7 +55,9 @@ constexpr int64_t kGuard = 3;  // rows after the last one, which nothing may wri
 /// [gathered rows + guard, n, or n / 2 where the epilogue is gated]. `sources` empty: rows lie in order.
 std::vector<bf16> multiply(Epilogue epilogue, const std::vector<bf16>& in, const std::vector<bf16>& weight,
                            const std::vector<int32_t>& sources, const std::vector<int32_t>& counts,
-                           const Size& size, By by = By::ours) {
+                           const Size& size, By by = By::ours, const std::vector<float>& bias = {}) {
+  const auto d_bias = to_device(bias);
+  const Gates gates(activation_of(epilogue), d_bias.data());
   const std::vector<int32_t> offsets = offsets_of(counts);
   const auto d_in = to_device(in), d_weight = to_device(weight);
   const auto d_sources = to_device(sources), d_offsets = to_device(offsets);
@@ -64,13 +74,12 @@ std::vector<bf16> multiply(Epilogue epilogue, const std::vector<bf16>& in, const
     multiply_grouped_ampere(rows, d_weight.data(), size.n, size.k, room.data(), out.data(), nullptr);
     check(cudaDeviceSynchronize(), "product by CUTLASS");  // before the room is freed
   } else if (by == By::hopper && is_gated(epilogue)) {
-    multiply_grouped_gated_hopper(activation_of(epilogue), rows, offsets.back(), d_weight.data(), width,
-                                  size.k, out.data(), nullptr);
+    multiply_grouped_gated_hopper(gates, rows, offsets.back(), d_weight.data(), width, size.k, out.data(),
+                                  nullptr);
   } else if (by == By::hopper) {
     multiply_grouped_hopper(rows, offsets.back(), d_weight.data(), size.n, size.k, out.data(), nullptr);
   } else if (is_gated(epilogue))
-    multiply_grouped_gated(activation_of(epilogue), rows, d_weight.data(), width, size.k, out.data(),
-                           nullptr);
+    multiply_grouped_gated(gates, rows, d_weight.data(), width, size.k, out.data(), nullptr);
   else
     multiply_grouped(rows, d_weight.data(), size.n, size.k, out.data(), nullptr);
   check(cudaDeviceSynchronize(), "product");
@@ -84,7 +93,8 @@ double number(bf16 value) {
 /// Relative error of the rows `step` apart.
 double error_of(Epilogue epilogue, const std::vector<bf16>& got, const std::vector<bf16>& in,
                 const std::vector<bf16>& weight, const std::vector<int32_t>& sources,
-                const std::vector<int32_t>& counts, const Size& size, int32_t step) {
+                const std::vector<int32_t>& counts, const Size& size, int32_t step,
+                const std::vector<float>& bias = {}) {
   const std::vector<int32_t> offsets = offsets_of(counts);
   const int64_t width = is_gated(epilogue) ? size.n / 2 : size.n;
   double error = 0, square = 0;
@@ -99,13 +109,15 @@ double error_of(Epilogue epilogue, const std::vector<bf16>& got, const std::vect
         double sum = 0;
         for (size_t i = 0; i < static_cast<size_t>(size.k); ++i)
           sum += number(in[of_in + i]) * number(weight[of_weight + i]);
+        if (!bias.empty())
+          sum += static_cast<double>(bias[expert * static_cast<size_t>(size.n) + static_cast<size_t>(col)]);
         sums[static_cast<size_t>(col)] = sum;
       }
       for (int64_t col = 0; col < width; ++col) {
         double right = sums[static_cast<size_t>(col)];
         if (is_gated(epilogue)) {
           const auto gate = static_cast<size_t>(col / 8 * 16 + col % 8);
-          right = test::activated(activation_of(epilogue), sums[gate]) * sums[gate + 8];
+          right = test::gated(activation_of(epilogue), sums[gate], sums[gate + 8]);
         }
         const double difference = number(got[static_cast<size_t>(row * width + col)]) - right;
         error += difference * difference;
@@ -133,8 +145,9 @@ void compare(Epilogue epilogue, const std::vector<int32_t>& counts, const Size& 
   std::vector<int32_t> sources;
   for (int32_t row = 0; gathered && row < rows; ++row)
     sources.push_back(static_cast<int32_t>(random() % static_cast<uint32_t>(in_rows)));
-  const std::vector<bf16> got = multiply(epilogue, in, weight, sources, counts, size, by);
-  const double error = error_of(epilogue, got, in, weight, sources, counts, size, 7);
+  const std::vector<float> bias = make_bias(epilogue, static_cast<int64_t>(counts.size()) * size.n, random);
+  const std::vector<bf16> got = multiply(epilogue, in, weight, sources, counts, size, by, bias);
+  const double error = error_of(epilogue, got, in, weight, sources, counts, size, 7, bias);
   EXPECT_LT(error, 4e-3);
   EXPECT_FALSE(std::isnan(error));
   const auto written = static_cast<size_t>(rows * (is_gated(epilogue) ? size.n / 2 : size.n));
@@ -148,7 +161,8 @@ TEST(Grouped, EqualsPlainSums) {
   for (const std::vector<int32_t>& counts : kSpreads)
     for (const Size& size : kSizes)
       for (const bool gathered : {false, true})
-        for (const Epilogue epilogue : {Epilogue::store, Epilogue::swiglu, Epilogue::geglu})
+        for (const Epilogue epilogue :
+             {Epilogue::store, Epilogue::swiglu, Epilogue::geglu, Epilogue::clamped})
           compare(epilogue, counts, size, gathered, By::ours, random);
 }
 
@@ -182,7 +196,7 @@ TEST(Grouped, HopperEqualsPlainSums) {
   for (const std::vector<int32_t>& counts : kSpreads)
     for (const Size& size : kSizes) {
       ASSERT_TRUE(grouped_hopper_products(size.n, size.k));
-      for (const Epilogue epilogue : {Epilogue::store, Epilogue::swiglu, Epilogue::geglu})
+      for (const Epilogue epilogue : {Epilogue::store, Epilogue::swiglu, Epilogue::geglu, Epilogue::clamped})
         compare(epilogue, counts, size, false, By::hopper, random);
     }
 }
@@ -204,8 +218,9 @@ void compare_alone(Epilogue epilogue, By by, int32_t step, std::mt19937& random)
     some_in.insert(some_in.end(), from, from + size.k);
   }
   const auto width = static_cast<size_t>(is_gated(epilogue) ? size.n / 2 : size.n);
-  const std::vector<bf16> all = multiply(epilogue, in, weight, {}, counts, size, by);
-  const std::vector<bf16> some = multiply(epilogue, some_in, weight, {}, fewer, size, by);
+  const std::vector<float> bias = make_bias(epilogue, 3 * size.n, random);
+  const std::vector<bf16> all = multiply(epilogue, in, weight, {}, counts, size, by, bias);
+  const std::vector<bf16> some = multiply(epilogue, some_in, weight, {}, fewer, size, by, bias);
   for (size_t i = 0; i < kept.size(); ++i)
     EXPECT_EQ(std::memcmp(&some[i * width], &all[static_cast<size_t>(kept[i]) * width], 2 * width), 0)
         << "row " << kept[i] << ", epilogue " << static_cast<int>(epilogue);
@@ -214,7 +229,7 @@ void compare_alone(Epilogue epilogue, By by, int32_t step, std::mt19937& random)
 TEST(Grouped, RowsDoNotDependOnTheirNeighbours) {
   NEED_GPU();
   std::mt19937 random(7);
-  for (const Epilogue epilogue : {Epilogue::store, Epilogue::swiglu})
+  for (const Epilogue epilogue : {Epilogue::store, Epilogue::swiglu, Epilogue::clamped})
     for (const int32_t step : {2, 7, 61}) compare_alone(epilogue, By::ours, step, random);
 }
 
@@ -233,7 +248,7 @@ TEST(Grouped, CutlassRowsForAmpereDoNotDependOnTheirNeighbours) {
 TEST(Grouped, HopperRowsDoNotDependOnTheirNeighbours) {
   NEED_HOPPER();
   std::mt19937 random(11);
-  for (const Epilogue epilogue : {Epilogue::store, Epilogue::swiglu})
+  for (const Epilogue epilogue : {Epilogue::store, Epilogue::swiglu, Epilogue::clamped})
     for (const int32_t step : {2, 7, 61}) compare_alone(epilogue, By::hopper, step, random);
 }
 

@@ -44,8 +44,9 @@ std::vector<float> plain(const Matrix& matrix) {
 }
 
 /// Eight rows of the first half, eight of the second, and so on.
-std::vector<bf16> interleaved(const std::vector<bf16>& halves, int64_t cols) {
-  std::vector<bf16> result(halves.size());
+template <class T>
+std::vector<T> interleaved(const std::vector<T>& halves, int64_t cols) {
+  std::vector<T> result(halves.size());
   const auto row_size = static_cast<size_t>(cols), rows = halves.size() / row_size / 2;
   for (size_t row = 0; row < 2 * rows; ++row) {
     const size_t inside = row % rows, to = inside / 8 * 16 + inside % 8 + (row < rows ? 0 : 8);
@@ -68,7 +69,8 @@ std::vector<float> joined_bias(const LayerWeights& layer) {
   return all;
 }
 
-void append(std::vector<bf16>& all, const std::vector<bf16>& more) {
+template <class T>
+void append(std::vector<T>& all, const std::vector<T>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
@@ -87,10 +89,19 @@ void compare_experts(const Model& model, const LayerWeights& host, const DeviceE
   EXPECT_TRUE(same(downloaded(device.router_bias), plain(host.router_bias)));
   EXPECT_TRUE(same(downloaded(device.gate_up.wide), gate_up));
   EXPECT_TRUE(same(downloaded(device.down.wide), down));
+  std::vector<float> gate_up_bias, down_bias;
+  for (const ExpertWeights& expert : host.experts) {
+    std::vector<float> both = plain(expert.gate_bias);
+    append(both, plain(expert.up_bias));
+    append(gate_up_bias, both.empty() ? both : interleaved(both, 1));
+    append(down_bias, plain(expert.down_bias));
+  }
+  EXPECT_TRUE(same(downloaded(device.gate_up_bias), gate_up_bias));
+  EXPECT_TRUE(same(downloaded(device.down_bias), down_bias));
 }
 
 void compare(const Model& model) {
-  const DeviceWeights device = upload_weights(model, {});
+  const DeviceWeights device = upload_weights(model, {false, false, true});
   ASSERT_EQ(device.layers.size(), model.layers.size());
   EXPECT_TRUE(same(downloaded(device.embedding), stacked({&model.embedding})));
   EXPECT_TRUE(same(downloaded(device.final_norm), plain(model.final_norm)));
@@ -114,6 +125,10 @@ void compare(const Model& model) {
     EXPECT_TRUE(same(downloaded(layer.qkv_bias), joined_bias(host)));
     EXPECT_TRUE(same(downloaded(layer.qkv.wide), stacked({&host.q, &host.k, &host.v})));
     EXPECT_TRUE(same(downloaded(layer.o.wide), stacked({&host.o})));
+    EXPECT_TRUE(same(downloaded(layer.o_bias), plain(host.o_bias)));
+    std::vector<float> sinks = plain(host.sinks);
+    for (float& sink : sinks) sink *= 1.4426950408889634f;
+    EXPECT_TRUE(same(downloaded(layer.sinks), sinks));
     const std::vector<bf16> both = stacked({&host.gate, &host.up});
     EXPECT_TRUE(
         same(downloaded(layer.gate_up.wide), both.empty() ? both : interleaved(both, host.gate.cols)));
@@ -140,6 +155,10 @@ constexpr Case cases[] = {{"llama", ""},
                           {"olmoe", ""},
                           {"mixtral", ""},
                           {"granitemoe", ""},
+                          {"gpt_oss", ""},
+                          {"gpt_oss_gguf/model.gguf", ""},
+                          {"gpt_oss_mxfp4", ""},
+                          {"gpt_oss_mxfp4_gguf/model.gguf", ""},
                           {"olmoe_gguf/model.gguf", ""},
                           {"llama_gguf/model.gguf", ""},
                           {"llama_quantized_gguf/model.gguf", ""},
@@ -204,9 +223,10 @@ Model large_model(DType dtype, bool paired, bool adapted, uint32_t mask = 0xffff
   return model;
 }
 
-constexpr std::array kEveryType{DType::f32,     DType::f16,      DType::bf16,    DType::q8_0,     DType::q4_0,
-                                DType::q4_1,    DType::q5_0,     DType::q4_k,    DType::q5_k,     DType::q6_k,
-                                DType::e4m3_32, DType::e4m3_128, DType::int4_32, DType::int4_128, DType::nf4};
+constexpr std::array kEveryType{
+    DType::f32,  DType::f16,   DType::bf16, DType::q8_0,    DType::q4_0,     DType::q4_1,    DType::q5_0,
+    DType::q4_k, DType::q5_k,  DType::q6_k, DType::e4m3_32, DType::e4m3_128, DType::int4_32, DType::int4_128,
+    DType::nf4,  DType::mxfp4, DType::q2_k, DType::q3_k,    DType::iq4_nl,   DType::iq4_xs};
 
 TEST(WeightUpload, ExpertsArriveBesideSharedOnes) {
   NEED_GPU();
@@ -251,10 +271,10 @@ TEST(WeightUpload, PackedWeightsExpandToTheSameBits) {
     model.embedding.adapter = nullptr;
     LayerWeights& layer = model.layers[0];
     layer.gate.rows = layer.up.rows = 4992;  // e4m3 goes by sixteens
-    ASSERT_TRUE(can_stay_packed(model));
+    ASSERT_TRUE(can_stay_packed(model, true));
     for (const bool fp8 : {false, true}) {
-      const DeviceWeights right = upload_weights(model, {fp8, false}),
-                          packed = upload_weights(model, {fp8, true});
+      const DeviceWeights right = upload_weights(model, {fp8, false, true}),
+                          packed = upload_weights(model, {fp8, true, true});
       const bool smaller = 8 * block_bytes(dtype) < (fp8 ? 8 : 16) * block_values(dtype);
       EXPECT_TRUE(!smaller || adapted || packed.bytes() < right.bytes());
       const DeviceLayer &a = right.layers[0], &b = packed.layers[0];
@@ -273,7 +293,9 @@ TEST(WeightUpload, PackedWeightsExpandToTheSameBits) {
           const auto values = expanded<bf16>(*parts, [](const PackedPart& part, bf16* out) {
             expand_rows(part.rows, part.place, out, nullptr);
           });
-          EXPECT_TRUE(same(downloaded(whole->wide), values));
+          // What is bf16 in the file is so from the start.
+          EXPECT_TRUE(
+              same(downloaded(whole->wide), parts->packed.empty() ? downloaded(parts->wide) : values));
         }
       }
       // Embeddings too.

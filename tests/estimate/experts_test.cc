@@ -10,6 +10,7 @@
 #include "core/estimate/estimate.h"
 #include "core/estimate/sweep.h"
 #include "core/model/work.h"
+#include "io/estimate/inputs.h"
 #include "tests/app/program.h"
 #include "tests/estimate/listed_hardware.h"
 #include "tests/estimate/made_up_device.h"
@@ -153,6 +154,23 @@ TEST(MemoryOfExperts, CountsAllOfThem) {
   }
   const EstimateCase cpu = expert_case("qwen3-30b-a3b", "cpu", bf16);
   EXPECT_NEAR(plan_memory(cpu).weights / 1e9, 4 * 30.53, 0.2);
+}
+
+TEST(MemoryOfExperts, GptOssKeepsItsOwnBitsWhereItMust) {
+  const HardwareList& list = test::listed_hardware();
+  const auto plan = [&](const char* shape) {
+    EstimateCase asked = expert_case(shape, "h200", list);
+    asked.stored_bits = describe_for_estimate(shape).stored_bits;
+    EXPECT_GT(asked.stored_bits, 4.25);  // experts have so many, the rest 16
+    EXPECT_LT(asked.stored_bits, 5);
+    return plan_memory(asked);
+  };
+  const MemoryPlan small = plan("gpt-oss-20b"), large = plan("gpt-oss-120b");
+  EXPECT_FALSE(small.packed);
+  EXPECT_NEAR(small.weights / 1e9, 2 * 20.9, 0.2);
+  EXPECT_TRUE(large.packed);
+  EXPECT_TRUE(large.fits());
+  EXPECT_GT(int64_t{large.pages} * kPageSize, 200'000);
 }
 
 TEST(MemoryOfExperts, PackedOnesAreExpandedWhereATokenChoseThem) {

@@ -1,12 +1,15 @@
 // Files of gpt-oss: experts with gates and ups in turns, in 16 bits and in MXFP4, and damaged ones.
 #include <algorithm>
 #include <bit>
+#include <climits>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <limits>
+#include <random>
 
+#include "core/model/e4m3.h"
 #include "cpu/cpu_backend.h"
 #include "io/model/model_files.h"
 #include "io/model/safetensors.h"
@@ -110,6 +113,76 @@ TEST(Mxfp4, EveryScaleAndCodeBecomesBf16WithoutLoss) {
       EXPECT_EQ(std::bit_cast<float>(uint32_t{bits[i]} << 16), expected) << scale << ", " << code;
     }
   }
+}
+
+/// A row of MXFP4 as the file would have it.
+struct Mxfp4Row {
+  std::vector<std::byte> blocks;
+  std::vector<float> values;
+
+  explicit Mxfp4Row(std::vector<std::byte> all) : blocks(std::move(all)), values(blocks.size() / 17 * 32) {
+    to_f32(DType::mxfp4, blocks.data(), std::ssize(values), values.data());
+  }
+  /// Whether E4M3 has the bits for all values: its least number is a 2^17th of 256, which the row's largest
+  /// power of two becomes. A value of two digits, 1.5 times a power of two, ends half of it lower.
+  bool fits() const {
+    int highest = INT_MIN, lowest = INT_MAX;
+    for (const float value : values) {
+      if (value == 0) continue;
+      int exponent = 0;
+      const float digits = std::abs(std::frexp(value, &exponent));
+      highest = std::max(highest, exponent);
+      lowest = std::min(lowest, digits == 0.5f ? exponent : exponent - 1);
+    }
+    return lowest >= highest - 17;
+  }
+  /// Whether it comes back from E4M3 as it was.
+  bool comes_back() const {
+    Matrix row;
+    row.dtype = DType::mxfp4;
+    row.rows = 1;
+    row.cols = std::ssize(values);
+    row.data = blocks.data();
+    std::vector<uint8_t> narrow(values.size());
+    float scale = 0;
+    row.read_e4m3(0, 1, narrow.data(), &scale);
+    for (size_t i = 0; i < values.size(); ++i)
+      if (from_e4m3(narrow[i]) * scale != values[i]) return false;
+    return true;
+  }
+};
+
+TEST(Mxfp4, RowsAreExactInE4m3WhereTheirScalesLieClose) {
+  // By hand: 6 beside 0.5, 1 and 1.5 of a scale that is so many powers smaller.
+  const auto row_of = [](uint8_t code, int apart) {
+    std::vector<std::byte> blocks(34);
+    blocks[0] = std::byte{130};
+    blocks[1] = std::byte{7};
+    blocks[17] = static_cast<std::byte>(130 - apart);
+    blocks[20] = static_cast<std::byte>(code << 4);
+    return Mxfp4Row(std::move(blocks));
+  };
+  for (const auto& [code, most] : {std::pair<uint8_t, int>{1, 14}, {2, 15}, {3, 14}, {4, 16}, {9, 14}}) {
+    EXPECT_TRUE(row_of(code, most).comes_back()) << int{code};
+    EXPECT_FALSE(row_of(code, most + 1).comes_back()) << int{code};
+  }
+  std::mt19937 random(3);
+  int exact = 0;
+  constexpr int kRows = 4000;
+  for (int i = 0; i < kRows; ++i) {
+    const auto first = 80 + random() % 100, spread = 1 + random() % 20;
+    std::vector<std::byte> blocks(17 * (1 + random() % 6));
+    for (size_t at = 0; at < blocks.size(); ++at)
+      blocks[at] = static_cast<std::byte>(at % 17 == 0        ? first + random() % spread
+                                          : random() % 3 == 0 ? random() % 256
+                                                              : 0);
+    const Mxfp4Row row(std::move(blocks));
+    EXPECT_EQ(row.comes_back(), row.fits()) << "row " << i;
+    exact += row.fits() ? 1 : 0;
+  }
+  EXPECT_GT(exact, kRows / 4);
+  EXPECT_LT(exact, kRows);
+  EXPECT_TRUE(Mxfp4Row(std::vector<std::byte>(17)).comes_back());
 }
 
 TEST_F(GptOssFiles, SinksOfAnotherNumberAreRefused) {

@@ -293,6 +293,26 @@ TEST_F(HfConfig, NamedShapesWithWindowsAreThoseOfTheirConfigJson) {
                 {"model_type", "gemma3"},
                 {"text_config", text}};
   };
+  const auto gpt_oss = [](int layers, int experts) {
+    return json{{"architectures", {"GptOssForCausalLM"}},
+                {"model_type", "gpt_oss"},
+                {"hidden_size", 2880},
+                {"intermediate_size", 2880},
+                {"num_attention_heads", 64},
+                {"num_experts_per_tok", 4},
+                {"num_hidden_layers", layers},
+                {"num_key_value_heads", 8},
+                {"num_local_experts", experts},
+                {"head_dim", 64},
+                {"rms_norm_eps", 1e-6},
+                {"rope_theta", 1e6},
+                {"rope_scaling", {{"factor", 1.0}, {"rope_type", "linear"}}},
+                {"sliding_window", 128},
+                {"tie_word_embeddings", false},
+                {"vocab_size", 201088},
+                {"max_position_embeddings", 131072},
+                {"hidden_act", "silu"}};
+  };
   const auto qwen3_moe = [](json file) {
     file.update({{"architectures", {"Qwen3MoeForCausalLM"}},
                  {"model_type", "qwen3_moe"},
@@ -383,7 +403,9 @@ TEST_F(HfConfig, NamedShapesWithWindowsAreThoseOfTheirConfigJson) {
         {"tie_word_embeddings", false},
         {"vocab_size", 50304},
         {"max_position_embeddings", 4096},
-        {"hidden_act", "silu"}}}};
+        {"hidden_act", "silu"}}},
+      {"gpt-oss-20b", gpt_oss(24, 32)},
+      {"gpt-oss-120b", gpt_oss(36, 128)}};
   for (const auto& [name, file] : all) {
     const ModelConfig wanted = read(file), shape = shape_by_name(name);
     check_config(shape, name);
@@ -396,6 +418,10 @@ TEST_F(HfConfig, NamedShapesWithWindowsAreThoseOfTheirConfigJson) {
     EXPECT_EQ(shape.norms, wanted.norms) << name;
     EXPECT_EQ(shape.activation, wanted.activation) << name;
     EXPECT_EQ(shape.tied_output, wanted.tied_output) << name;
+    EXPECT_EQ(shape.sinks, wanted.sinks) << name;
+    EXPECT_EQ(shape.biases.o, wanted.biases.o) << name;
+    EXPECT_EQ(shape.experts.biases, wanted.experts.biases) << name;
+    EXPECT_EQ(shape.experts.logit_bias, wanted.experts.logit_bias) << name;
     for (const auto field : {&Experts::count, &Experts::per_token, &Experts::ffn, &Experts::shared_ffn})
       EXPECT_EQ(shape.experts.*field, wanted.experts.*field) << name;
     EXPECT_EQ(shape.experts.normalized, wanted.experts.normalized) << name;

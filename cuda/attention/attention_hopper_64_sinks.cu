@@ -1,0 +1,7 @@
+#include "cuda/attention/hopper_kernel.h"
+
+namespace sheaf::cuda {
+
+template struct HopperHeads<64, true>;
+
+}  // namespace sheaf::cuda
