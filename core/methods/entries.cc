@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/base/random_stream.h"
 #include "core/methods/method.h"
+#include "core/task/asked_value.h"
 
 namespace sheaf {
 namespace {
@@ -139,15 +140,6 @@ const Attribute* find_list(const std::vector<Attribute>& attributes) {
     if (const Attribute* inner = find_list(attribute.fields)) return inner;
   }
   return nullptr;
-}
-
-/// Entries of one list and of those inside of it, each as long as it may be.
-int64_t most_entries(const std::vector<Attribute>& attributes) {
-  int64_t most = 1;
-  for (const Attribute& attribute : attributes)
-    most = std::max(most, (attribute.type == ValueType::entries ? attribute.max_entries : 1) *
-                              most_entries(attribute.fields));
-  return most;
 }
 
 }  // namespace

@@ -30,6 +30,14 @@ Tokens cut_answer(const Slot& slot, const Tokens& wanted, const StopRules& rules
   return answer;
 }
 
+/// What is wanted of a slot of a later round, by what is `known` of the slots of the round before.
+const WantedAnswer* inner_answer(const std::vector<const WantedAnswer*>& known, const Slot& slot) {
+  const WantedAnswer* list = known[static_cast<size_t>(slot.parent)];
+  const auto entry = static_cast<size_t>(slot.entry), field = static_cast<size_t>(slot.question);
+  const bool there = list && entry < list->entries.size() && field < list->entries[entry].size();
+  return there ? &list->entries[entry][field] : nullptr;
+}
+
 }  // namespace
 
 std::optional<TrainingPrompt> make_training_prompt(
@@ -71,6 +79,35 @@ std::optional<TrainingPrompt> make_training_prompt(
       (sight.abreast ? abreast : sees).push_back(number[sight.segment]);
   }
   return prompt;
+}
+
+std::vector<TrainingPrompt> make_training_prompts(
+    const Stack& stack, const StopRules& rules,
+    const std::function<const WantedAnswer*(const Slot&)>& wanted) {
+  std::vector<TrainingPrompt> prompts;
+  std::vector<const WantedAnswer*> known;
+  for (const Slot& slot : stack.slots) known.push_back(wanted(slot));
+  std::optional<Stack> later;
+  for (const Stack* round = &stack; round != nullptr;) {
+    const auto tokens_of = [&](const Slot& slot) {
+      const WantedAnswer* answer = known[static_cast<size_t>(&slot - round->slots.data())];
+      return answer ? answer->tokens : std::nullopt;
+    };
+    if (auto prompt = make_training_prompt(*round, rules, tokens_of)) prompts.push_back(std::move(*prompt));
+    if (!round->next || round->feeds_next()) break;
+    std::vector<Tokens> answers;
+    for (const Slot& slot : round->slots) {
+      const std::optional<Tokens> tokens = tokens_of(slot);
+      answers.push_back(tokens ? cut_answer(slot, *tokens, rules) : Tokens());
+    }
+    Stack made = round->next->after(answers, std::vector<double>(answers.size()));
+    std::vector<const WantedAnswer*> inner;
+    for (const Slot& slot : made.slots) inner.push_back(inner_answer(known, slot));
+    known = std::move(inner);
+    later = std::move(made);
+    round = later->slots.empty() ? nullptr : &*later;
+  }
+  return prompts;
 }
 
 }  // namespace sheaf

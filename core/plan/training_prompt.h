@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "core/engine/stop_rules.h"
+#include "core/task/task.h"
 
 namespace sheaf {
 
@@ -24,5 +25,11 @@ struct TrainingPrompt {
 std::optional<TrainingPrompt> make_training_prompt(
     const Stack& stack, const StopRules& rules,
     const std::function<std::optional<Tokens>(const Slot&)>& wanted);
+
+/// The prompt of a stack and those of its later rounds about entries, which are made of the wanted answers as
+/// decoding makes them of decoded ones. `wanted`: of a slot of the stack, null where it has none.
+std::vector<TrainingPrompt> make_training_prompts(
+    const Stack& stack, const StopRules& rules,
+    const std::function<const WantedAnswer*(const Slot&)>& wanted);
 
 }  // namespace sheaf

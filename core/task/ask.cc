@@ -100,10 +100,10 @@ class AskTask : public WordedTask {
     return parts;
   }
 
-  std::vector<std::optional<Tokens>> wanted(const Record& record, const nlohmann::json& gold) const override {
+  std::vector<WantedAnswer> wanted(const Record& record, const nlohmann::json& gold) const override {
     if (wording_.one_by_one) return Task::wanted(record, gold);  // refuses
     if (thinking_) refuse("training data has no thoughts; set model.reasoning: none");
-    std::vector<std::optional<Tokens>> answers;
+    std::vector<WantedAnswer> answers;
     for (const Question& question : record.questions) {
       answers.emplace_back();
       const auto known = gold.find(gold_text(question.id.is_null() ? record.id : question.id));
@@ -111,7 +111,7 @@ class AskTask : public WordedTask {
       const nlohmann::json answer = !known->is_array() ? *known
                                     : known->empty()   ? nlohmann::json()
                                                        : known->front();
-      answers.back() = answer_tokens(question, answer.is_null() ? "null" : gold_text(answer));
+      answers.back().tokens = answer_tokens(question, answer.is_null() ? "null" : gold_text(answer));
     }
     return answers;
   }

@@ -41,29 +41,33 @@ void add_values(const Attribute& own, const std::string& path, const std::string
   value.fields = std::move(fields);
 }
 
-/// Adds the gold of the values of an attribute, whose own may be absent.
-void add_gold(const Attribute& own, const json* gold, std::vector<std::optional<json>>& all) {
+/// Adds the gold of the values of an attribute; `gold`: null where it is not known.
+void add_gold(const Attribute& own, const json* gold, std::vector<AskedGold>& all) {
+  const bool none = gold && (gold->is_null() || (gold->is_array() && gold->empty()));
   if (own.type == ValueType::object) {
+    // An object that is null has no values.
+    static const json null;
     for (const Attribute& field : own.fields) {
       const json* inner =
           gold && gold->is_object() && gold->contains(field.name) ? &gold->at(field.name) : nullptr;
-      // An object that is null has no values.
-      static const json null;
-      add_gold(field, gold && gold->is_null() ? &null : inner, all);
+      add_gold(field, none ? &null : inner, all);
     }
     return;
   }
-  if (own.type != ValueType::entries || !gold || gold->is_null()) {
-    all.push_back(gold ? std::optional(*gold) : std::nullopt);
+  AskedGold& asked = all.emplace_back();
+  if (own.type != ValueType::entries || !gold || none) {
+    if (gold) asked.value = *gold;
     return;
   }
   json anchors = json::array();
   const std::string& key = own.fields[own.anchor].name;
-  for (const json& entry : gold->is_array() ? *gold : json::array({*gold}))
-    if (entry.is_object() && entry.contains(key) && !entry.at(key).is_null() &&
-        std::ranges::find(anchors, entry.at(key)) == anchors.end())
-      anchors.push_back(entry.at(key));
-  all.emplace_back(std::move(anchors));
+  for (const json& entry : gold->is_array() ? *gold : json::array({*gold})) {
+    const json anchor = entry.is_object() && entry.contains(key) ? single_gold(entry.at(key)) : json();
+    if (anchor.is_null() || std::ranges::find(anchors, anchor) != anchors.end()) continue;
+    anchors.push_back(anchor);
+    asked.entries.push_back(entry);
+  }
+  asked.value = std::move(anchors);
 }
 
 std::string_view without_comma(std::string_view text) {
@@ -95,6 +99,14 @@ std::vector<AskedValue> asked_values(const std::vector<Attribute>& attributes) {
   return values;
 }
 
+int64_t most_entries(const std::vector<Attribute>& attributes) {
+  int64_t most = 1;
+  for (const Attribute& attribute : attributes)
+    most = std::max(most, (attribute.type == ValueType::entries ? attribute.max_entries : 1) *
+                              most_entries(attribute.fields));
+  return most;
+}
+
 std::vector<Attribute> listed_attributes(std::span<const AskedValue> values) {
   std::vector<Attribute> all;
   for (const AskedValue& value : values) {
@@ -104,8 +116,13 @@ std::vector<Attribute> listed_attributes(std::span<const AskedValue> values) {
   return all;
 }
 
-std::vector<std::optional<json>> asked_gold(const std::vector<Attribute>& attributes, const json& gold) {
-  std::vector<std::optional<json>> all;
+json single_gold(const json& gold) {
+  if (!gold.is_array()) return gold;
+  return gold.empty() ? json() : gold.front();
+}
+
+std::vector<AskedGold> asked_gold(const std::vector<Attribute>& attributes, const json& gold) {
+  std::vector<AskedGold> all;
   for (const Attribute& attribute : attributes) {
     const auto known = gold.find(attribute.name);
     add_gold(attribute, known == gold.end() ? nullptr : &*known, all);

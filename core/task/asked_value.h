@@ -14,15 +14,27 @@ struct AskedValue {
   std::vector<AskedValue> fields = {};  ///< of a list of objects: of each entry, all but its anchor
 };
 
+constexpr int32_t kAnchorTokens = 8;  ///< of each anchor of a list after the first
+
 /// All values that are asked for, in the order of the schema.
 std::vector<AskedValue> asked_values(const std::vector<Attribute>& attributes);
+
+/// Entries of one list and of those inside of it, each as long as it may be.
+int64_t most_entries(const std::vector<Attribute>& attributes);
 
 /// The attributes of some values, and of those inside of them, in the order in which a prompt lists them.
 std::vector<Attribute> listed_attributes(std::span<const AskedValue> values);
 
-/// The gold of each value: a list of objects has that of its anchors. Nothing where the gold does not say.
-std::vector<std::optional<nlohmann::json>> asked_gold(const std::vector<Attribute>& attributes,
-                                                      const nlohmann::json& gold);
+struct AskedGold {
+  std::optional<nlohmann::json> value = {};  ///< of a list of objects: its anchors; nothing: not known
+  std::vector<nlohmann::json> entries = {};  ///< of a list of objects: those that have an anchor
+};
+
+/// The gold of each value.
+std::vector<AskedGold> asked_gold(const std::vector<Attribute>& attributes, const nlohmann::json& gold);
+
+/// The value that is shown and learned: the first of several accepted ones; null where there is none.
+nlohmann::json single_gold(const nlohmann::json& gold);
 
 /// What an answer says of the entries of a list of objects.
 struct Anchors {

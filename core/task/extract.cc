@@ -24,7 +24,6 @@ constexpr std::string_view kJointInstruction =
 
 constexpr std::string_view kProduct = "Product:\n";
 constexpr int64_t kShortestDocument = 16;  // tokens for which examples must leave room
-constexpr int32_t kAnchorTokens = 8;       // of each anchor of a list after the first
 constexpr int64_t kMostWritten = 100'000;  // tokens of an answer that holds all values
 
 const Examples& no_examples() {
@@ -106,20 +105,10 @@ class ExtractTask : public WordedTask {
     return parts;
   }
 
-  std::vector<std::optional<Tokens>> wanted(const Record& record, const json& gold) const override {
+  std::vector<WantedAnswer> wanted(const Record& record, const json& gold) const override {
     const Category& category = category_of(record);
-    if (whole_) return {encode(object_text(category, written_values(category, gold)))};
-    const std::vector<AskedValue>& values = asked_.at(category.name).values;
-    const std::vector<std::optional<json>> known = asked_gold(category.attributes, gold);
-    std::vector<std::optional<Tokens>> answers(values.size());
-    for (size_t i = 0; i < values.size(); ++i) {
-      const auto written = known[i] ? write_value(values[i].attribute, *known[i]) : std::nullopt;
-      if (!written) continue;
-      // One of several options ends where it is chosen.
-      const bool chosen = is_chosen(values[i].attribute);
-      answers[i] = encode(" " + *written + (chosen ? "" : ",\n"));
-    }
-    return answers;
+    if (whole_) return {{encode(object_text(category, written_values(category, gold))), {}}};
+    return wanted_values(asked_.at(category.name).values, asked_gold(category.attributes, gold));
   }
 
   Row row(const Record& record, const std::vector<Answer>& answers) const override {
@@ -145,6 +134,38 @@ class ExtractTask : public WordedTask {
   }
 
  private:
+  std::vector<WantedAnswer> wanted_values(const std::vector<AskedValue>& values,
+                                          const std::vector<AskedGold>& known) const {
+    std::vector<WantedAnswer> answers(values.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      const std::optional<json>& gold = known[i].value;
+      const auto written = gold ? write_value(values[i].attribute, *gold) : std::nullopt;
+      if (!written) continue;
+      // One of several options ends where it is chosen.
+      const std::string text = " " + *written + (is_chosen(values[i].attribute) ? "" : ",\n");
+      answers[i].tokens = encode(text);
+      if (values[i].own->type == ValueType::entries)
+        answers[i].entries = wanted_entries(values[i], known[i].entries, text);
+    }
+    return answers;
+  }
+
+  /// The answers about the entries that `text` lists, as it will be read.
+  std::vector<std::vector<WantedAnswer>> wanted_entries(const AskedValue& list, const std::vector<json>& gold,
+                                                        const std::string& text) const {
+    std::vector<Attribute> fields = list.own->fields;
+    const std::string anchor = fields[list.own->anchor].name;
+    fields.erase(fields.begin() + static_cast<std::ptrdiff_t>(list.own->anchor));
+    std::vector<std::vector<WantedAnswer>> answers;
+    for (const std::string& listed : read_anchors(*list.own, text).texts) {
+      const auto entry = std::ranges::find_if(
+          gold, [&](const json& each) { return gold_text(single_gold(each.at(anchor))) == listed; });
+      answers.push_back(entry == gold.end() ? std::vector<WantedAnswer>(list.fields.size())
+                                            : wanted_values(list.fields, asked_gold(fields, *entry)));
+    }
+    return answers;
+  }
+
   /// A category as it is asked for.
   struct AskedCategory {
     Category listed;                 ///< as the prompt lists it, paths as names

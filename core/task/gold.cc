@@ -118,7 +118,8 @@ std::optional<std::string> write_entries(const Attribute& attribute, const json&
 }  // namespace
 
 std::optional<std::string> write_value(const Attribute& attribute, const json& gold) {
-  if (attribute.nested() && gold.is_null()) return "null";
+  const bool none = gold.is_null() || (gold.is_array() && gold.empty());
+  if (none && (attribute.type == ValueType::object || (attribute.nested() && gold.is_null()))) return "null";
   if (attribute.type == ValueType::object) return write_object(attribute, gold);
   if (attribute.type == ValueType::entries) return write_entries(attribute, gold);
   const bool accepted = gold.is_array() && attribute.type != ValueType::list;
@@ -142,11 +143,21 @@ std::string UnreadableGold::notice(const std::string& path, std::string_view fat
                      count_ > 1 ? ", \u2026" : "");
 }
 
-int64_t bind_gold(const Category& category, const Record& record, json& gold) {
+namespace {
+
+int64_t bind_values(const std::vector<Attribute>& attributes, const Record& record, json& gold) {
   int64_t erased = 0;
-  for (const Attribute& attribute : category.attributes) {
+  for (const Attribute& attribute : attributes) {
     const auto value = gold.find(attribute.name);
-    if (attribute.type != ValueType::span || value == gold.end()) continue;
+    if (value == gold.end()) continue;
+    if (attribute.nested()) {
+      if (value->is_object()) erased += bind_values(attribute.fields, record, *value);
+      if (value->is_array())
+        for (json& entry : *value)
+          if (entry.is_object()) erased += bind_values(attribute.fields, record, entry);
+      continue;
+    }
+    if (attribute.type != ValueType::span) continue;
     const json list = as_list(*value);
     if (list.empty() || is_absent(list.front())) continue;
     if (const auto place = find_span(record, gold_text(list.front()))) {
@@ -157,6 +168,12 @@ int64_t bind_gold(const Category& category, const Record& record, json& gold) {
     }
   }
   return erased;
+}
+
+}  // namespace
+
+int64_t bind_gold(const Category& category, const Record& record, json& gold) {
+  return bind_values(category.attributes, record, gold);
 }
 
 void UnknownNames::add(const Category& category, const json& gold) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -16,8 +17,9 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr size_t kMostProperties = 1000, kMostEntries = 10'000, kLongestName = 200;
-constexpr size_t kMostMistakes = 20;  // told at once
-constexpr int kMostReferences = 20;   // one behind the other
+constexpr size_t kMostMistakes = 20;         // told at once
+constexpr int kMostReferences = 20;          // one behind the other
+constexpr const char* kAnchor = "x-anchor";  // names the key that tells the objects of a list apart
 
 /// Keys that say nothing about which values are valid.
 constexpr std::array<std::string_view, 12> kIdle = {"$schema",    "$id",      "$comment",  "$anchor",
@@ -75,13 +77,43 @@ class SchemaReader {
 
   std::vector<Attribute> read() {
     const Place object = resolve({&root_, path_});
+    check_type(object);
+    return read_properties(object, 1);
+  }
+
+ private:
+  /// An object whose properties are being read, which none of them can be.
+  class Opened {
+   public:
+    Opened(std::vector<const ordered_json*>& open, const Place& at) : open_(open) {
+      if (std::ranges::find(open, at.schema) != open.end())
+        refuse(
+            "{}: this object is inside of itself; sheaf fills objects of a fixed depth: write out the levels",
+            at.path);
+      open_.push_back(at.schema);
+    }
+    Opened(const Opened&) = delete;
+    Opened& operator=(const Opened&) = delete;
+    ~Opened() { open_.pop_back(); }
+
+   private:
+    std::vector<const ordered_json*>& open_;
+  };
+
+  /// The properties of an object as attributes; `depth`: 1 for those of the outermost.
+  std::vector<Attribute> read_properties(const Place& object, int32_t depth) {
+    const Opened opened(open_, object);
     check_object(object);
     const auto properties = object.schema->find("properties");
     const std::string path = key_path(object.path, "properties");
+    if (depth > kDeepest)
+      refuse("{}: objects are at most {} levels deep; make these keys of the object around them", path,
+             kDeepest);
     if (properties == object.schema->end() || !properties->is_object() || properties->empty())
       refuse("{} must be an object with at least one key", path);
-    if (properties->size() > kMostProperties)
-      refuse("{} has {} keys; at most {} are allowed", path, properties->size(), kMostProperties);
+    properties_ += properties->size();
+    if (properties_ > kMostProperties)
+      refuse("{}: the schema has more than {} keys, those of inner objects counted", path, kMostProperties);
     std::vector<Attribute> attributes;
     std::vector<std::string> mistakes;
     for (const auto& [name, schema] : properties->items()) {
@@ -89,8 +121,7 @@ class SchemaReader {
       if (name.find_first_not_of(" \t\r\n") == std::string::npos || name.size() > kLongestName)
         refuse("{}: a key must have a name of at most {} bytes", here, kLongestName);
       try {
-        attributes.push_back(read_property({&schema, here}));
-        attributes.back().name = name;
+        attributes.push_back(read_property({&schema, here}, name, depth));
       } catch (const Error& error) {
         if (error.fault() != Fault::input) throw;
         mistakes.emplace_back(error.what());
@@ -105,7 +136,6 @@ class SchemaReader {
     return attributes;
   }
 
- private:
   /// Follows references to other parts of the same schema, keeping the first description.
   Place resolve(Place at, std::string* description = nullptr) const {
     for (int i = 0; i < kMostReferences; ++i) {
@@ -131,36 +161,76 @@ class SchemaReader {
       refuse("{}", listed(keys, fmt::format("beside {} write all in one schema", reference)));
   }
 
+  /// What a reference names: a JSON pointer into this schema, such as #/$defs/Price.
   const ordered_json& referred(const Place& at) const {
     const std::string target = text_at(*at.schema, "$ref", at.path);
-    for (const std::string_view definitions : {"$defs", "definitions"}) {
-      const std::string prefix = fmt::format("#/{}/", definitions);
-      if (!target.starts_with(prefix)) continue;
-      const auto all = root_.find(definitions);
-      if (all == root_.end() || !all->is_object()) break;
-      const auto found = all->find(target.substr(prefix.size()));
-      if (found != all->end()) return *found;
+    const ordered_json* found = target.starts_with("#") ? &root_ : nullptr;
+    for (size_t begin = 1; found != nullptr && begin < target.size();) {
+      if (target[begin] != '/') found = nullptr;
+      const size_t end = std::min(target.find('/', begin + 1), target.size());
+      if (found != nullptr) found = part_of(*found, pointer_key(target.substr(begin + 1, end - begin - 1)));
+      begin = end;
     }
-    refuse("{}.$ref: \"{}\" is not a part of $defs of this schema; only such references can be followed",
-           at.path, shorten_text(target, 60));
+    if (found == nullptr)
+      refuse("{}.$ref: \"{}\" is not a part of this schema; only such references (#/$defs/…) can be followed",
+             at.path, shorten_text(target, 60));
+    return *found;
+  }
+
+  static const ordered_json* part_of(const ordered_json& whole, const std::string& key) {
+    if (whole.is_object()) {
+      const auto found = whole.find(key);
+      return found == whole.end() ? nullptr : &*found;
+    }
+    const bool index = !key.empty() && key.size() < 6 &&
+                       std::ranges::all_of(key, [](char c) { return c >= '0' && c <= '9'; });
+    if (!whole.is_array() || !index || std::stoul(key) >= whole.size()) return nullptr;
+    return &whole[std::stoul(key)];
+  }
+
+  /// A key as a pointer in a URI spells it: ~1 for /, ~0 for ~, %20 for a blank.
+  static std::string pointer_key(const std::string& text) {
+    std::string plain;
+    const auto digit = [](char c) { return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10; };
+    const auto is_hex = [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; };
+    for (size_t i = 0; i < text.size(); ++i)
+      if (text[i] == '%' && i + 2 < text.size() && is_hex(text[i + 1]) && is_hex(text[i + 2])) {
+        plain += static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2]));
+        i += 2;
+      } else {
+        plain += text[i];
+      }
+    std::string key;
+    for (size_t i = 0; i < plain.size(); ++i) {
+      const bool escape =
+          plain[i] == '~' && i + 1 < plain.size() && (plain[i + 1] == '0' || plain[i + 1] == '1');
+      key += !escape ? plain[i] : plain[i + 1] == '0' ? '~' : '/';
+      if (escape) ++i;
+    }
+    return key;
+  }
+
+  static void check_type(const Place& at) {
+    const std::string type = at.schema->contains("type") ? written(at.schema->at("type")) : "\"object\"";
+    if (type != "\"object\"") refuse("{} must be \"object\", not {}", key_path(at.path, "type"), type);
   }
 
   static void check_object(const Place& at) {
-    const std::string type = at.schema->contains("type") ? written(at.schema->at("type")) : "\"object\"";
-    if (type != "\"object\"") refuse("{} must be \"object\", not {}", key_path(at.path, "type"), type);
     // All keys are written and no others, so `required` and `additionalProperties` are met.
     if (const auto keys =
             other_keys(at, {"type", "properties", "description", "required", "additionalProperties"});
         !keys.empty())
-      refuse("{}", listed(keys, "a flat object with properties is"));
+      refuse("{}", listed(keys, "an object with properties is"));
   }
 
-  Attribute read_property(Place at) const {
+  Attribute read_property(Place at, const std::string& name, int32_t depth) {
     Attribute attribute;
+    attribute.name = name;
     attribute.nullable = false;
     at = resolve(at, &attribute.description);
     at = without_null(at, attribute);
     std::string type = type_of(at, attribute);
+    if (type.empty() && at.schema->contains("properties")) type = "object";
     const ordered_json& schema = *at.schema;
     std::vector<std::string_view> known = {"type", "description"};
     if (schema.contains("enum") || schema.contains("const")) {
@@ -179,14 +249,16 @@ class SchemaReader {
     } else if (type == "array") {
       known.insert(known.end(), {"items", "minItems", "maxItems", "uniqueItems"});
       attribute.type = ValueType::list;
-      check_items(at);
+      read_items(at, attribute, depth);
       attribute.limits.fewest = number_at(at, "minItems");
       attribute.limits.most_items = number_at(at, "maxItems");
       const auto unique = at.schema->find("uniqueItems");
       attribute.limits.unique = unique != at.schema->end() && *unique == true;
+      if (attribute.type == ValueType::entries) limit_entries(at, attribute);
     } else if (type == "object") {
-      refuse("{}: an object inside of the object is not supported; make its keys keys of the outer one",
-             key_path(at.path, "type"));
+      known.insert(known.end(), {"properties", "required", "additionalProperties"});
+      attribute.type = ValueType::object;
+      attribute.fields = read_properties(at, depth + 1);
     } else {
       refuse_type(at, type);
     }
@@ -199,7 +271,7 @@ class SchemaReader {
     for (const char* key : {"anyOf", "oneOf", "allOf", "not", "if", "properties"})
       if (at.schema->contains(key)) refuse("{} is not supported; give one type", key_path(at.path, key));
     if (type.empty()) refuse("{}: the type is missing", at.path);
-    refuse("{}: \"{}\" is not supported; use string, number, integer, boolean or array",
+    refuse("{}: \"{}\" is not supported; use string, number, integer, boolean, array or object",
            key_path(at.path, "type"), shorten_text(type, 60));
   }
 
@@ -351,19 +423,50 @@ class SchemaReader {
     return fmt::format("{}({}){}", begins ? "" : ".*", inside, ends ? "" : ".*");
   }
 
-  void check_items(const Place& at) const {
+  /// A list is of texts or of objects.
+  void read_items(const Place& at, Attribute& attribute, int32_t depth) {
     const auto found = at.schema->find("items");
     const std::string path = key_path(at.path, "items");
     if (found == at.schema->end()) refuse("{} is missing; give {{\"type\": \"string\"}}", path);
     const Place items = resolve({&*found, path});
+    if (items.schema->value("type", ordered_json()) == "object" || items.schema->contains("properties")) {
+      check_type(items);
+      attribute.type = ValueType::entries;
+      attribute.fields = read_properties(items, depth + 1);
+      return;
+    }
     if (const auto keys = other_keys(items, {"type", "description"}); !keys.empty())
-      refuse("{}", listed(keys, "lists can only be of texts"));
+      refuse("{}", listed(keys, "lists can only be of texts or objects"));
     if (items.schema->value("type", ordered_json()) != "string")
-      refuse("{} must be \"string\"; lists can only be of texts", key_path(path, "type"));
+      refuse("{} must be \"string\" or \"object\"; lists can only be of texts or objects",
+             key_path(path, "type"));
+  }
+
+  /// What maxItems and x-anchor say of a list of objects.
+  static void limit_entries(const Place& at, Attribute& attribute) {
+    for (const char* key : {"minItems", "uniqueItems"})
+      if (const auto limit = at.schema->find(key);
+          limit != at.schema->end() && *limit != 0 && *limit != false)
+        refuse("{} is not supported for a list of objects; remove it", key_path(at.path, key));
+    if (const std::optional<double> most = attribute.limits.most_items) {
+      if (!(*most >= 1) || *most > kEntriesLimit || *most != std::floor(*most))
+        refuse("{} of a list of objects must be a whole number from 1 to {}", key_path(at.path, "maxItems"),
+               kEntriesLimit);
+      attribute.max_entries = static_cast<int32_t>(*most);
+    }
+    attribute.limits = {};
+    const std::string anchor = text_at(*at.schema, kAnchor, at.path);
+    const std::string trouble = set_anchor(attribute, anchor);
+    // Where there is no text, another type will do.
+    const auto fits = [&](const Attribute& field) { return set_anchor(attribute, field.name).empty(); };
+    const bool other = !trouble.empty() && anchor.empty() && std::ranges::any_of(attribute.fields, fits);
+    if (!trouble.empty() && !other) refuse("{}: {}", at.path, trouble);
   }
 
   const ordered_json& root_;
   const std::string path_;
+  std::vector<const ordered_json*> open_;  // objects around the one that is read, the outermost first
+  size_t properties_ = 0;                  // of all objects so far
 };
 
 }  // namespace

@@ -193,7 +193,7 @@ bool asks_one_question(const Job& job) {
   return !job.input.question.empty() || (job.input.questions.empty() && job.task.prompt.question);
 }
 
-std::vector<std::optional<Tokens>> Task::wanted(const Record&, const nlohmann::json&) const {
+std::vector<WantedAnswer> Task::wanted(const Record&, const nlohmann::json&) const {
   refuse(
       "training data can be made for extract and ask jobs, with every method except pced, ape, map-reduce "
       "and seqbatch; choose another method.name");

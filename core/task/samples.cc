@@ -96,8 +96,7 @@ RecordParts SampledTask::parts(const Record& record) {
   return parts;
 }
 
-std::vector<std::optional<Tokens>> SampledTask::wanted(const Record& record,
-                                                       const nlohmann::json& gold) const {
+std::vector<WantedAnswer> SampledTask::wanted(const Record& record, const nlohmann::json& gold) const {
   if (samples_of(job_, record) > 1)
     refuse("training data has one answer to a question; set method.samples: 1");
   return task_->wanted(record, gold);

@@ -13,7 +13,7 @@ class SampledTask final : public Task {
   std::string bin_name(const Record& record) const override { return task_->bin_name(record); }
   RecordParts parts(const Record& record) override;
   std::vector<std::string> notices() const override { return task_->notices(); }
-  std::vector<std::optional<Tokens>> wanted(const Record& record, const nlohmann::json& gold) const override;
+  std::vector<WantedAnswer> wanted(const Record& record, const nlohmann::json& gold) const override;
   Row row(const Record& record, const std::vector<Answer>& answers) const override;
 
  private:

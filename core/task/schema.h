@@ -110,11 +110,11 @@ void add_locale(Schema& schema, const Locale& locale);
 /// no answer is decoded.
 void free_spans(Schema& schema);
 
-/// The properties of a JSON Schema that describes a flat object, as attributes in the order in which they are
-/// written; what Pydantic's model_json_schema() prints is one. Reads `properties`, `type`, `enum`, `const`,
-/// `description`, `items` of texts, `pattern`, formats, bounds of numbers, lengths and lists, null beside one
-/// type (in `type`, `anyOf` or `oneOf`), and `$ref` to `$defs` of the same schema; annotations are passed
-/// over. Refuses everything else, all of it at once, by paths that begin with `path`.
+/// The properties of a JSON Schema of an object as attributes, in their order; Pydantic's model_json_schema()
+/// and zod-to-json-schema print such. Reads `properties`, also of objects in objects and lists, `type`,
+/// `enum`, `const`, `description`, `items`, `pattern`, formats, bounds and lengths, null beside one type, and
+/// `$ref` to a part of the schema that does not lead back to itself; `x-anchor` beside `items` names their
+/// anchor. Annotations are passed over. Refuses everything else at once, by paths that begin with `path`.
 std::vector<Attribute> read_json_schema(const nlohmann::ordered_json& schema, const std::string& path);
 
 }  // namespace sheaf

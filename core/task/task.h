@@ -9,6 +9,13 @@
 
 namespace sheaf {
 
+/// An answer to learn, as far as decoding goes or further.
+struct WantedAnswer {
+  std::optional<Tokens> tokens = {};  ///< nothing: what is right is not known
+  /// Of a list of objects: for each entry that the tokens list, the answers about it, by field.
+  std::vector<std::vector<WantedAnswer>> entries = {};
+};
+
 /// What a job asks of its records: turns a record into the parts of a prompt, and answers into a row. One
 /// thread may call parts() while another calls row().
 class Task {
@@ -21,10 +28,9 @@ class Task {
   virtual RecordParts parts(const Record& record) = 0;
   /// What the user should know of how its prompts are worded.
   virtual std::vector<std::string> notices() const { return {}; }
-  /// The answers to learn, one per question of the record's parts, each as far as decoding goes or further;
-  /// nothing where `gold` does not say. `gold`: attribute, or id of the question, to a value, null, or a list
-  /// of accepted ones.
-  virtual std::vector<std::optional<Tokens>> wanted(const Record& record, const nlohmann::json& gold) const;
+  /// The answers to learn, one per question of the record's parts. `gold`: attribute, or id of the question,
+  /// to a value, null, or a list of accepted ones.
+  virtual std::vector<WantedAnswer> wanted(const Record& record, const nlohmann::json& gold) const;
   /// The output row of a record from its answers, one per question of its parts. Always valid, whatever the
   /// model wrote; what has no answer is null with a note.
   virtual Row row(const Record& record, const std::vector<Answer>& answers) const = 0;

@@ -6,6 +6,7 @@
 #include <arrow/type_traits.h>
 #include <arrow/visit_array_inline.h>
 
+#include "core/text/json_reader.h"
 #include "core/text/spelling.h"
 #include "core/text/utf8.h"
 
@@ -17,7 +18,7 @@ using nlohmann::json;
 constexpr int kMostDepth = 8;
 
 /// A cell as JSON; null outside the array and for what lies too deep.
-json cell_value(const arrow::Array& array, int64_t row, int depth = 0);
+json cell_value(const arrow::Array& array, int64_t row, bool decimals_as_numbers, int depth = 0);
 
 /// What has no JSON form of its own (dates, decimals) becomes Arrow's text of it.
 json other_cell(const arrow::Array& array, int64_t row) {
@@ -28,6 +29,7 @@ json other_cell(const arrow::Array& array, int64_t row) {
 /// Reads a cell that is not null, by the type of its column.
 struct CellReader {
   int64_t row;
+  bool decimals_as_numbers;
   int depth;
   json cell = nullptr;
 
@@ -47,17 +49,23 @@ struct CellReader {
     } else if constexpr (arrow::is_list_type<Type>::value) {
       cell = json::array();
       for (int64_t i = array.value_offset(row), end = i + array.value_length(row); i < end; ++i)
-        cell.push_back(cell_value(*array.values(), i, depth + 1));
+        cell.push_back(inner(*array.values(), i));
     } else {
       cell = other_cell(array, row);
+      if constexpr (arrow::is_decimal_type<Type>::value)
+        if (decimals_as_numbers) cell = read_json(cell.get<std::string>());
     }
     return arrow::Status::OK();
+  }
+
+  json inner(const arrow::Array& array, int64_t at) const {
+    return cell_value(array, at, decimals_as_numbers, depth + 1);
   }
 
   arrow::Status Visit(const arrow::StructArray& array) {
     cell = json::object();
     for (int i = 0; i < array.num_fields(); ++i)
-      cell[valid_utf8(array.struct_type()->field(i)->name())] = cell_value(*array.field(i), row, depth + 1);
+      cell[valid_utf8(array.struct_type()->field(i)->name())] = inner(*array.field(i), row);
     return arrow::Status::OK();
   }
 
@@ -70,24 +78,24 @@ struct CellReader {
     cell = json::object();
     const auto& keys = static_cast<const arrow::StringArray&>(*array.keys());
     for (int64_t i = array.value_offset(row), end = i + array.value_length(row); i < end; ++i)
-      cell[valid_utf8(keys.GetString(i))] = cell_value(*array.items(), i, depth + 1);
+      cell[valid_utf8(keys.GetString(i))] = inner(*array.items(), i);
     return arrow::Status::OK();
   }
 
   arrow::Status Visit(const arrow::DictionaryArray& array) {
-    cell = cell_value(*array.dictionary(), array.GetValueIndex(row), depth + 1);
+    cell = inner(*array.dictionary(), array.GetValueIndex(row));
     return arrow::Status::OK();
   }
 
   arrow::Status Visit(const arrow::ExtensionArray& array) {
-    cell = cell_value(*array.storage(), row, depth + 1);
+    cell = inner(*array.storage(), row);
     return arrow::Status::OK();
   }
 };
 
-json cell_value(const arrow::Array& array, int64_t row, int depth) {
+json cell_value(const arrow::Array& array, int64_t row, bool decimals_as_numbers, int depth) {
   if (depth > kMostDepth || row < 0 || row >= array.length() || array.IsNull(row)) return nullptr;
-  CellReader reader{row, depth};
+  CellReader reader{row, decimals_as_numbers, depth};
   return arrow::VisitArrayInline(array, &reader).ok() ? std::move(reader.cell) : other_cell(array, row);
 }
 
@@ -123,12 +131,13 @@ std::vector<TableFile::Column> describe_columns(const arrow::Schema& schema) {
   return columns;
 }
 
-std::vector<json> read_cells(const arrow::RecordBatch& batch, int64_t rows) {
+std::vector<json> read_cells(const arrow::RecordBatch& batch, int64_t rows, bool decimals_as_numbers) {
   std::vector<json> cells(static_cast<size_t>(rows), json::object());
   for (int c = 0; c < batch.num_columns(); ++c) {
     const std::shared_ptr<arrow::Array> array = batch.column(c);
     const std::string name = valid_utf8(batch.schema()->field(c)->name());
-    for (int64_t row = 0; row < rows; ++row) cells[static_cast<size_t>(row)][name] = cell_value(*array, row);
+    for (int64_t row = 0; row < rows; ++row)
+      cells[static_cast<size_t>(row)][name] = cell_value(*array, row, decimals_as_numbers);
   }
   return cells;
 }

@@ -14,7 +14,9 @@ std::string fit_to_print(std::string_view text);
 
 std::vector<TableFile::Column> describe_columns(const arrow::Schema& schema);
 
-/// The first `rows` rows of a batch that was validated: one object a row, column → value.
-std::vector<nlohmann::json> read_cells(const arrow::RecordBatch& batch, int64_t rows);
+/// The first `rows` rows of a batch that was validated: one object a row, column → value. Decimals are texts
+/// with all their digits, or numbers.
+std::vector<nlohmann::json> read_cells(const arrow::RecordBatch& batch, int64_t rows,
+                                       bool decimals_as_numbers = false);
 
 }  // namespace sheaf

@@ -1,5 +1,6 @@
 #pragma once
 #include <arrow/builder.h>
+#include <arrow/util/decimal.h>
 #include <charconv>
 #include <chrono>
 #include <string_view>
@@ -35,6 +36,14 @@ inline void append_integer(arrow::ArrayBuilder& cell, int64_t integer) {
 
 inline void append_number(arrow::ArrayBuilder& cell, double number) {
   check(static_cast<arrow::DoubleBuilder&>(cell).Append(number));
+}
+
+/// A number rounded to the digits that the column has; null where it has too many before the point.
+inline void append_decimal(arrow::ArrayBuilder& cell, double number) {
+  const auto& type = static_cast<const arrow::Decimal128Type&>(*cell.type());
+  const auto decimal = arrow::Decimal128::FromReal(number, type.precision(), type.scale());
+  if (!decimal.ok()) return append_null(cell);
+  check(static_cast<arrow::Decimal128Builder&>(cell).Append(*decimal));
 }
 
 inline void append_boolean(arrow::ArrayBuilder& cell, bool value) {

@@ -72,7 +72,7 @@ std::optional<TableFile::Batch> TableFile::step() {
   Batch batch;
   batch.first_row = done_before_ + done_in_group_ + 1;
   batch.rows = std::min(read->num_rows(), left);
-  batch.cells = read_cells(*read, batch.rows);
+  batch.cells = read_cells(*read, batch.rows, decimals_as_numbers_);
   done_in_group_ += batch.rows;
   return batch;
 }

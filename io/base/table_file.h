@@ -31,6 +31,8 @@ class TableFile {
   /// The text that TableWriter kept in the file's metadata; empty: none.
   std::string about() const;
 
+  /// Decimals become numbers, as rows have them; otherwise they are texts with all their digits.
+  void read_decimals_as_numbers() { decimals_as_numbers_ = true; }
   /// Chooses the columns to read, by name, before the first batch.
   void select(const std::vector<std::string>& names);
 
@@ -70,6 +72,7 @@ class TableFile {
   int64_t done_in_group_ = 0;  // rows of this group given out
   Batch batch_;                // of next_row()
   size_t given_ = 0;           // rows of batch_
+  bool decimals_as_numbers_ = false;
 };
 
 }  // namespace sheaf

@@ -37,8 +37,10 @@ std::shared_ptr<arrow::DataType> span_list() {
                       arrow::field("end", arrow::int64())}));
 }
 
-std::shared_ptr<arrow::DataType> arrow_type(Type type) {
-  switch (type) {
+arrow::FieldVector arrow_fields(const std::vector<TableColumn>& columns);
+
+std::shared_ptr<arrow::DataType> arrow_type(const TableColumn& column) {
+  switch (column.type) {
     case Type::text:
       return arrow::utf8();
     case Type::integer:
@@ -75,15 +77,20 @@ std::shared_ptr<arrow::DataType> arrow_type(Type type) {
       return arrow::list(arrow::int32());
     case Type::integer_lists:
       return arrow::list(arrow::list(arrow::int32()));
+    case Type::decimal:
+      return arrow::decimal128(arrow::Decimal128Type::kMaxPrecision, column.decimals);
+    case Type::object:
+      return arrow::struct_(arrow_fields(column.fields));
+    case Type::objects:
+      return arrow::list(arrow::struct_(arrow_fields(column.fields)));
   }
   fail("a column has no type");
 }
 
-std::shared_ptr<arrow::Schema> arrow_schema(const std::vector<TableColumn>& columns) {
+arrow::FieldVector arrow_fields(const std::vector<TableColumn>& columns) {
   arrow::FieldVector fields;
-  for (const TableColumn& column : columns)
-    fields.push_back(arrow::field(column.name, arrow_type(column.type)));
-  return arrow::schema(fields);
+  for (const TableColumn& column : columns) fields.push_back(arrow::field(column.name, arrow_type(column)));
+  return fields;
 }
 
 class ParquetEncoder : public TableEncoder {
@@ -235,7 +242,7 @@ struct TableWriter::State {
 TableWriter::TableWriter(TableFormat format, const std::vector<TableColumn>& columns, OutputFile& target,
                          const std::string& about)
     : state_(new State{std::make_shared<Target>(target), {}, {}}) {
-  const auto schema = arrow_schema(columns);
+  const auto schema = arrow::schema(arrow_fields(columns));
   const auto kept = about.empty() ? nullptr : arrow::key_value_metadata({{"sheaf", about}});
   state_->builder = check(arrow::RecordBatchBuilder::Make(schema, arrow::default_memory_pool()));
   write([&] {

@@ -22,10 +22,17 @@ struct TableColumn {
     answers,
     questions,
     integers,
-    integer_lists
+    integer_lists,
+    decimal,
+    object,
+    objects
   };
   std::string name;
   Type type = Type::text;
+  int32_t decimals = 0;                  ///< of a decimal: digits behind the point
+  std::vector<TableColumn> fields = {};  ///< of an object, or of each object of a list
+
+  bool operator==(const TableColumn&) const = default;
 };
 
 enum class TableFormat : uint8_t {

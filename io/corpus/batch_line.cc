@@ -108,6 +108,22 @@ std::vector<std::string> stops_of(const json& value) {
   return stops;
 }
 
+/// Makes numbers JSON's, not copies, and refuses patterns that no value can be decoded under.
+void make_decodable(std::vector<Attribute>& attributes, const std::string& path) {
+  for (Attribute& each : attributes) {
+    const std::string own = path + "." + shorten_text(each.name, 60);
+    each.locale.decimal = Locale::Decimal::point;
+    if (each.pattern && !each.nullable && !can_decode(*each.pattern))
+      reject(
+          "{}.pattern: values cannot be decoded under it; use a pattern of letters, digits and classes such "
+          "as "
+          "[A-Z]{{2}}-\\d{{4}}, or allow null, which stands for what does not match",
+          own);
+    const bool list = each.type == ValueType::entries;
+    make_decodable(each.fields, own + (list ? ".items.properties" : ".properties"));
+  }
+}
+
 /// The schema of the object that is wanted, with its keys in the order in which they are written.
 std::shared_ptr<const AnswerObject> object_of(const json& cells, std::string_view line) {
   constexpr const char* kPath = "body.response_format.json_schema";
@@ -128,15 +144,7 @@ std::shared_ptr<const AnswerObject> object_of(const json& cells, std::string_vie
     auto object = std::make_shared<AnswerObject>(
         AnswerObject{schema.dump(-1, ' ', false, ordered_json::error_handler_t::replace),
                      read_json_schema(schema, std::string(kPath) + ".schema")});
-    // Its numbers are JSON's, not copies.
-    for (Attribute& each : object->attributes) each.locale.decimal = Locale::Decimal::point;
-    for (const Attribute& each : object->attributes)
-      if (each.pattern && !each.nullable && !can_decode(*each.pattern))
-        reject(
-            "{}.schema.properties.{}.pattern: values cannot be decoded under it; use a pattern of letters, "
-            "digits and classes such as [A-Z]{{2}}-\\d{{4}}, or allow null, which stands for what does not "
-            "match",
-            kPath, shorten_text(each.name, 60));
+    make_decodable(object->attributes, std::string(kPath) + ".schema.properties");
     return object;
   } catch (const Error& error) {
     if (error.fault() != Fault::input) throw;
@@ -150,7 +158,7 @@ void read_response_format(const json& cells, std::string_view line, Record& reco
   const json type = format.value("type", json());
   if (type == "text") return;
   if (type != "json_schema")
-    reject("body.response_format.type is {}; use json_schema with the schema of a flat object, or text",
+    reject("body.response_format.type is {}; use json_schema with the schema of an object, or text",
            shorten_text(type.dump(), 40));
   record.object = object_of(cells, line);
 }

@@ -85,7 +85,9 @@ json unpacked(const ordered_json& value) {
 
 /// Empty text says the same as null: the document holds no value.
 void check_value(const std::string& attribute, json& value) {
-  if (value.is_array()) reject("\"gold\": attribute \"{}\" has a list in a list", attribute);
+  if (value.is_array())
+    reject("\"gold\": attribute \"{}\" has a list in a list; entries are texts, numbers or objects",
+           attribute);
   if (value.is_object())
     reject("\"gold\": attribute \"{}\" has an object among other values; a list has objects only or none",
            attribute);

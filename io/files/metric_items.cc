@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/metrics/judge.h"
 #include "core/metrics/python_text.h"
+#include "core/task/value_path.h"
 #include "core/text/spelling.h"
 #include "core/text/utf8.h"
 #include "io/base/json_file.h"
@@ -172,18 +173,18 @@ struct Numbered {
   std::string shown() const { return number == 0 ? id : fmt::format("{} ({})", id, number + 1); }
 };
 
-/// The attribute of a category; of no known category, where all that have it read values alike.
-const Attribute* find_attribute(const Schema& schema, const std::string& category, const std::string& name) {
+/// The attribute of a category that a path leads to; of no known category, where all that have it read values
+/// alike.
+const Attribute* attribute_of(const Schema& schema, const std::string& category, const std::string& path) {
   const Attribute* found = nullptr;
   for (const Category& each : schema.categories) {
     if (!category.empty() && each.name != category) continue;
-    for (const Attribute& attribute : each.attributes) {
-      if (attribute.name != name) continue;
-      const bool alike = !found || (found->type == attribute.type && found->locale == attribute.locale &&
-                                    found->unit == attribute.unit && found->options == attribute.options);
-      if (!alike) return nullptr;
-      found = &attribute;
-    }
+    const Attribute* const attribute = find_attribute(each.attributes, path);
+    if (!attribute) continue;
+    const bool alike = !found || (found->type == attribute->type && found->locale == attribute->locale &&
+                                  found->unit == attribute->unit && found->options == attribute->options);
+    if (!alike) return nullptr;
+    found = attribute;
   }
   return found;
 }
@@ -191,8 +192,7 @@ const Attribute* find_attribute(const Schema& schema, const std::string& categor
 /// The accepted texts of an attribute, as rows write values of its type.
 std::vector<std::string> reference_values(const JoinOptions& options, const std::string& category,
                                           const std::string& name, const json& values, MetricItems& joined) {
-  const Attribute* const attribute =
-      options.schema ? find_attribute(*options.schema, category, name) : nullptr;
+  const Attribute* const attribute = options.schema ? attribute_of(*options.schema, category, name) : nullptr;
   if (!attribute || attribute->type == ValueType::text || attribute->type == ValueType::span)
     return answer_texts(values);
   std::vector<std::string> texts;
@@ -263,7 +263,7 @@ class DocumentItems {
     for (const auto& [attribute, values] : gold.items()) {
       const json& given = value_of(attribute);
       ValueShape shape = shapes.find(category_, attribute);
-      if (!shape.nested() && values.empty()) shape.add(given);
+      if (!shape.nested() && values.empty()) add_shape(attribute, given, shape);
       if (options_.unmentioned_absent && shape.nested()) shape.add_missing(given);
       shape.nested() ? add_nested(attribute, shape, values, given) : add_value(attribute, values);
     }
@@ -272,6 +272,12 @@ class DocumentItems {
   }
 
  private:
+  /// Where gold does not say what an attribute holds, the schema does, or else the answer.
+  void add_shape(const std::string& attribute, const json& given, ValueShape& shape) const {
+    const Attribute* known = options_.schema ? attribute_of(*options_.schema, category_, attribute) : nullptr;
+    known ? shape.add(*known) : shape.add(given);
+  }
+
   const json& value_of(const std::string& attribute) const {
     static const json none;
     return row_ != nullptr && row_->contains(attribute) ? (*row_)[attribute] : none;
@@ -428,7 +434,7 @@ class AttributeNames {
     if (!value.is_object()) return;
     objects.insert(parent);
     for (const auto& [key, part] : value.items()) {
-      const std::string name = parent.empty() ? key : parent + "." + key;
+      const std::string name = parent.empty() ? key : parent + "." + path_key(key);
       names.emplace(name, parent);
       add_names(name, part, names, objects);
     }

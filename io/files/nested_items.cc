@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/metrics/assignment.h"
 #include "core/metrics/attributes.h"
+#include "core/task/value_path.h"
 
 namespace sheaf {
 namespace {
@@ -44,10 +45,11 @@ class NestedItems {
   NestedItems(const FieldReader& reader, std::vector<MetricItem>& items) : reader_(reader), items_(items) {}
 
   bool add(const std::string& attribute, const ValueShape& shape, const json& gold, const json& given) {
-    add_counts(shape, attribute, attribute, false);
-    const Node wanted = read_gold(shape, gold, {attribute, "", attribute});
+    const std::string name = path_key(attribute);
+    add_counts(shape, name, name, false);
+    const Node wanted = read_gold(shape, gold, {name, "", name});
     const Node answer = read_given(shape, given);
-    add_field(shape, {attribute, attribute, attribute}, attribute, wanted, &answer);
+    add_field(shape, {name, name, name}, name, wanted, &answer);
     for (auto& [path, count] : counts_) {
       MetricItem item = reader_.make_item({path, "", count.name});
       item.entries = count.entries;
@@ -63,8 +65,9 @@ class NestedItems {
   };
 
   static FieldPlace inner(const FieldPlace& place, const std::string& name) {
-    return {place.gold.empty() ? "" : place.gold + "." + name,
-            place.given.empty() ? "" : place.given + "." + name, place.name + "." + name};
+    const std::string step = "." + path_key(name);
+    return {place.gold.empty() ? "" : place.gold + step, place.given.empty() ? "" : place.given + step,
+            place.name + step};
   }
 
   /// A count for each list and each field of its entries: "variants[]", "variants[].price".
@@ -72,7 +75,7 @@ class NestedItems {
     const std::string own = shape.list ? path + "[]" : path;
     if (shape.list || (in_list && shape.fields.empty())) counts_.emplace(own, Count{name});
     for (const auto& [field, part] : shape.fields)
-      add_counts(part, own + "." + field, name + "." + field, in_list || shape.list);
+      add_counts(part, own + "." + path_key(field), name + "." + path_key(field), in_list || shape.list);
   }
 
   Node read_gold(const ValueShape& shape, const json& gold, const FieldPlace& place) const {
@@ -166,8 +169,7 @@ class NestedItems {
       right.reserve(height * width);
       for (size_t i = 0; i < height; ++i)
         for (size_t j = 0; j < width; ++j)
-          right.push_back(
-              count_entry(shape, gold.parts[rows[begin + i]], given.parts[columns[begin + j]]));
+          right.push_back(count_entry(shape, gold.parts[rows[begin + i]], given.parts[columns[begin + j]]));
       const std::vector<size_t> best = pair_entries(right, height, width);
       for (size_t i = 0; i < height; ++i)
         if (best[i] != kUnpaired) pairs[rows[begin + i]] = columns[begin + best[i]];
@@ -214,7 +216,7 @@ class NestedItems {
                   const Node* given) {
     size_t part = 0;
     for (const auto& [name, field] : shape.fields) {
-      add_field(field, inner(place, name), path + "." + name, gold.parts[part],
+      add_field(field, inner(place, name), path + "." + path_key(name), gold.parts[part],
                 given ? &given->parts[part] : nullptr);
       ++part;
     }
@@ -251,7 +253,7 @@ class NestedItems {
     counts_.at(path).entries.invented += entry.strange ? 1 : 0;
     size_t part = 0;
     for (const auto& [name, field] : shape.fields)
-      count_invented_field(field, path + "." + name, entry.parts[part++]);
+      count_invented_field(field, path + "." + path_key(name), entry.parts[part++]);
   }
 
   void count_invented_field(const ValueShape& shape, const std::string& path, const Node& node) {
@@ -263,7 +265,7 @@ class NestedItems {
     } else {
       size_t part = 0;
       for (const auto& [name, field] : shape.fields)
-        count_invented_field(field, path + "." + name, node.parts[part++]);
+        count_invented_field(field, path + "." + path_key(name), node.parts[part++]);
     }
   }
 
@@ -275,6 +277,13 @@ class NestedItems {
 };
 
 }  // namespace
+
+std::string path_key(const std::string& key) {
+  constexpr std::string_view rest = "._";
+  std::string text = path_text({{key}, {"_"}});
+  text.resize(text.size() - rest.size());
+  return text;
+}
 
 bool holds_objects(const json& value) {
   return value.is_object() || (value.is_array() && std::ranges::any_of(value, &json::is_object));
@@ -291,6 +300,11 @@ void ValueShape::add(const json& value) {
   }
 }
 
+void ValueShape::add(const Attribute& attribute) {
+  list = list || attribute.type == ValueType::entries;
+  for (const Attribute& field : attribute.fields) fields[field.name].add(field);
+}
+
 void ValueShape::add_missing(const json& value) {
   if (list && value.is_array())
     for (const json& entry : value) add_missing(entry);
@@ -304,8 +318,8 @@ void ValueShape::add_missing(const json& value) {
   }
 }
 
-bool add_nested_items(const std::string& attribute, const ValueShape& shape, const json& gold, const json& given,
-                      const FieldReader& reader, std::vector<MetricItem>& items) {
+bool add_nested_items(const std::string& attribute, const ValueShape& shape, const json& gold,
+                      const json& given, const FieldReader& reader, std::vector<MetricItem>& items) {
   return NestedItems(reader, items).add(attribute, shape, gold, given);
 }
 

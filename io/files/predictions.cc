@@ -63,6 +63,7 @@ class PredictionReader {
 
   void read_table(const std::string& path) {
     TableFile file(path);
+    file.read_decimals_as_numbers();
     const std::vector<std::string> columns = value_columns(file);
     const auto has = [&](const char* name) {
       return std::find(columns.begin(), columns.end(), name) != columns.end();

@@ -238,6 +238,8 @@ std::optional<Category> read_json_category(const std::string& path) {
   Category category;
   try {
     category.attributes = read_json_schema(schema, "");
+    trouble = path_trouble(category);
+    if (!trouble.empty()) refuse("{}", trouble);
   } catch (const Error& error) {
     if (error.fault() != Fault::input) throw;
     refuse("{}: {}", path, error.what());

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "io/base/mapped_file.h"
 #include "io/files/job_file.h"
+#include "io/files/nested_items.h"
 
 namespace sheaf {
 namespace {
@@ -103,10 +104,18 @@ class ScoreInput {
   /// type if categories differ about it.
   void set_types(std::vector<MetricItem>& items) const {
     std::map<std::pair<std::string, std::string>, std::set<std::string_view>> types;
+    const auto add = [&](const Category& category, const Attribute& attribute, const std::string& name,
+                         const std::string& path, const auto& add_field) -> void {
+      for (const std::string& known : {category.name, std::string()})
+        types[{known, name}].insert(type_word(attribute.type));
+      for (const Attribute& field : attribute.fields) {
+        const std::string inner = path + "." + path_key(field.name);
+        add_field(category, field, inner, inner, add_field);
+      }
+    };
     for (const Category& category : join_.schema->categories)
       for (const Attribute& attribute : category.attributes)
-        for (const std::string& name : {category.name, std::string()})
-          types[{name, attribute.name}].insert(type_word(attribute.type));
+        add(category, attribute, attribute.name, path_key(attribute.name), add);
     std::set<std::string> strange;
     for (MetricItem& item : items) {
       if (item.entries) continue;

@@ -286,32 +286,32 @@ class TrainDataJob {
   }
 
   void write_window(std::vector<Record>& records) {
-    std::vector<std::vector<std::optional<Tokens>>> answers;
+    std::vector<std::vector<WantedAnswer>> answers;
     for (const Record& record : records) {
       if (read_++ == 0) first_asked_ = asked_id(record);
       const int64_t before = end_.repeated;
       const json gold = gold_of(record);
       end_.without_gold += gold.is_null() && end_.repeated == before;
-      answers.push_back(gold.is_null() ? std::vector<std::optional<Tokens>>{} : task_->wanted(record, gold));
+      answers.push_back(gold.is_null() ? std::vector<WantedAnswer>{} : task_->wanted(record, gold));
     }
     const Plan plan = planner_.plan(make_ready(*task_, records));
     for (const auto& [record, reason] : plan.refused)
       reject_at(records[static_cast<size_t>(record)].place, reason);
     std::set<int32_t> learned;
-    for (const Stack& stack : plan.stacks) {
-      const auto prompt = make_training_prompt(stack, opened_.stop_rules(), [&](const Slot& slot) {
-        const auto& of_record = answers[static_cast<size_t>(slot.record)];
-        return of_record.empty() ? std::nullopt : of_record[static_cast<size_t>(slot.question)];
-      });
-      if (!prompt) continue;
-      ++end_.prompts;
-      learned.insert(prompt->records.begin(), prompt->records.end());
-      end_.tokens += std::ssize(prompt->tokens);
-      end_.answers += prompt->answers;
-      end_.answer_tokens +=
-          std::ranges::count_if(prompt->targets, [](int32_t target) { return target >= 0; });
-      file_.add(*prompt, records);
-    }
+    const auto wanted = [&](const Slot& slot) -> const WantedAnswer* {
+      const auto& of_record = answers[static_cast<size_t>(slot.record)];
+      return of_record.empty() ? nullptr : &of_record[static_cast<size_t>(slot.question)];
+    };
+    for (const Stack& stack : plan.stacks)
+      for (const TrainingPrompt& prompt : make_training_prompts(stack, opened_.stop_rules(), wanted)) {
+        ++end_.prompts;
+        learned.insert(prompt.records.begin(), prompt.records.end());
+        end_.tokens += std::ssize(prompt.tokens);
+        end_.answers += prompt.answers;
+        end_.answer_tokens +=
+            std::ranges::count_if(prompt.targets, [](int32_t target) { return target >= 0; });
+        file_.add(prompt, records);
+      }
     end_.records += std::ssize(learned);
     records.clear();
   }

@@ -63,7 +63,7 @@ class TrustingTask : public Task {
     return parts;
   }
   std::vector<std::string> notices() const override { return task_->notices(); }
-  std::vector<std::optional<Tokens>> wanted(const Record& record, const nlohmann::json& gold) const override {
+  std::vector<WantedAnswer> wanted(const Record& record, const nlohmann::json& gold) const override {
     return task_->wanted(record, gold);
   }
   Row row(const Record& record, const std::vector<Answer>& answers) const override {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/task/value_path.h"
 #include "core/text/json_reader.h"
 #include "core/text/printable.h"
 #include "io/base/file_layer.h"
@@ -22,6 +23,37 @@ json whole_number(const json& cell) {
   const auto number = cell.get<double>();
   return std::trunc(number) == number && std::abs(number) < kExact ? json(static_cast<int64_t>(number))
                                                                    : cell;
+}
+
+/// A value of a table as the row had it, the keys of objects in the schema's order.
+ordered_json row_value(const Attribute& attribute, const json& cell) {
+  if (attribute.type == ValueType::entries && cell.is_array()) {
+    Attribute entry = attribute;
+    entry.type = ValueType::object;
+    ordered_json entries = ordered_json::array();
+    for (const json& each : cell) entries.push_back(row_value(entry, each));
+    return entries;
+  }
+  if (attribute.type != ValueType::object || !cell.is_object()) return whole_number(cell);
+  ordered_json object = ordered_json::object();
+  for (const Attribute& field : attribute.fields)
+    object[field.name] = row_value(field, cell.value(field.name, json()));
+  return object;
+}
+
+/// The value that a path leads to; null where there is none.
+ordered_json value_at(const ordered_json& values, const std::string& path) {
+  if (values.contains(path)) return values[path];
+  const ordered_json* at = &values;
+  for (const PathStep& step : read_path(path).value_or(ValuePath())) {
+    const auto key = at->is_object() ? at->find(step.name) : at->end();
+    if (key == at->end()) return nullptr;
+    at = &*key;
+    if (!step.entry) continue;
+    if (!at->is_array() || static_cast<size_t>(*step.entry) >= at->size()) return nullptr;
+    at = &(*at)[static_cast<size_t>(*step.entry)];
+  }
+  return *at;
 }
 
 /// A table has a null for what was not said and a list of spans for every answer, a line neither.
@@ -50,7 +82,7 @@ std::string line_of(json cells, const Schema& schema) {
   ordered_json line = ordered_json::object();
   ordered_json values = ordered_json::object();
   for (const Attribute& attribute : known->attributes)
-    values[attribute.name] = whole_number(cells.value(attribute.name, json()));
+    values[attribute.name] = row_value(attribute, cells.value(attribute.name, json()));
   for (const Category& other : schema.categories)
     for (const Attribute& attribute : other.attributes) cells.erase(attribute.name);
   for (const auto& [name, cell] : cells.items())
@@ -58,7 +90,7 @@ std::string line_of(json cells, const Schema& schema) {
   // A table has a list of spans for every value, a line only for lists.
   if (const auto spans = line.find("spans"); spans != line.end() && spans->is_object())
     for (auto& [name, list] : spans->items())
-      if (list.is_array() && values.contains(name) && !values[name].is_array())
+      if (list.is_array() && !value_at(values, name).is_array())
         list = list.empty() ? ordered_json() : ordered_json(list[0]);
   line["values"] = std::move(values);
   return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
@@ -77,6 +109,7 @@ class RowsReader {
 
   void read_table(const std::string& path) {
     TableFile file(path);
+    file.read_decimals_as_numbers();
     std::vector<std::string> columns;
     for (const TableFile::Column& column : file.columns()) columns.push_back(column.name);
     file.select(columns);

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/methods/method.h"
 #include "core/task/prompt_text.h"
+#include "core/task/value_path.h"
 #include "core/text/utf8.h"
 #include "io/base/table_cells.h"
 #include "io/base/table_stream.h"
@@ -18,18 +19,54 @@ namespace {
 using Field = RowField;
 using Type = TableColumn::Type;
 
+constexpr int32_t kMostDecimals = 9;
+
+/// The digits behind the point of a number that is a multiple of 0.1, 0.01, …; nothing for others.
+std::optional<int32_t> decimals_of(const Attribute& attribute) {
+  double step = 1;
+  for (int32_t digits = 1; digits <= kMostDecimals; ++digits) {
+    step *= 10;
+    if (attribute.limits.multiple_of == 1 / step) return digits;
+  }
+  return std::nullopt;
+}
+
 Type column_type(ValueType type) {
-  if (type == ValueType::number) return Type::number;
-  if (type == ValueType::integer) return Type::integer;
-  if (type == ValueType::boolean) return Type::boolean;
-  if (type == ValueType::date) return Type::date;
-  return type == ValueType::list ? Type::texts : Type::text;
+  using enum ValueType;
+  switch (type) {
+    case number:
+      return Type::number;
+    case integer:
+      return Type::integer;
+    case boolean:
+      return Type::boolean;
+    case date:
+      return Type::date;
+    case list:
+      return Type::texts;
+    case object:
+      return Type::object;
+    case entries:
+      return Type::objects;
+    default:
+      return Type::text;
+  }
+}
+
+TableColumn column_of(const Attribute& attribute) {
+  TableColumn column{attribute.name, column_type(attribute.type)};
+  if (const auto digits = decimals_of(attribute); digits && column.type == Type::number) {
+    column.type = Type::decimal;
+    column.decimals = *digits;
+  }
+  for (const Attribute& field : attribute.fields) column.fields.push_back(column_of(field));
+  return column;
 }
 
 void add_attributes(const Schema& schema, const std::string& file, std::vector<RowColumn>& columns) {
   for (const Category& category : schema.categories) {
     for (const Attribute& attribute : category.attributes) {
-      const RowColumn column{Field::attribute, {attribute.name, column_type(attribute.type)}};
+      const RowColumn column{Field::attribute, column_of(attribute)};
       const auto other = std::find_if(columns.begin(), columns.end(), [&](const RowColumn& known) {
         return known.table.name == attribute.name;
       });
@@ -40,7 +77,7 @@ void add_attributes(const Schema& schema, const std::string& file, std::vector<R
             "{}: attribute \"{}\" has the name of a column that every row has; rename it, or use "
             "output.format jsonl",
             file, attribute.name);
-      else if (other->table.type != column.table.type)
+      else if (other->table != column.table)
         refuse(
             "{}: attribute \"{}\" has a different type in category \"{}\" than elsewhere; use the same type, "
             "or use output.format jsonl",
@@ -135,6 +172,24 @@ void append_kept(arrow::ArrayBuilder& cell, const nlohmann::ordered_json& row, c
   }
 }
 
+void append_value(arrow::ArrayBuilder& cell, const RowValue& value);
+
+void append_object(arrow::ArrayBuilder& cell, const RowObject& object) {
+  if (cell.type()->id() != arrow::Type::STRUCT) return append_null(cell);
+  arrow::StructBuilder& record = append_struct(cell);
+  for (int i = 0; i < record.num_fields(); ++i) {
+    const auto field =
+        std::ranges::find(object.values, record.type()->field(i)->name(), &AttributeValue::name);
+    append_value(*record.field_builder(i), field == object.values.end() ? RowValue() : field->answer.value);
+  }
+}
+
+void append_any_number(arrow::ArrayBuilder& cell, double number) {
+  const auto type = cell.type()->id();
+  if (type == arrow::Type::DECIMAL128 && std::isfinite(number)) return append_decimal(cell, number);
+  type == arrow::Type::DOUBLE ? append_finite(cell, number) : append_null(cell);
+}
+
 /// What the column cannot hold is null; text takes anything.
 void append_value(arrow::ArrayBuilder& cell, const RowValue& value) {
   const auto type = cell.type()->id();
@@ -152,10 +207,16 @@ void append_value(arrow::ArrayBuilder& cell, const RowValue& value) {
     } else if constexpr (std::is_same_v<Held, bool>) {
       type == arrow::Type::BOOL ? append_boolean(cell, held) : append_null(cell);
     } else if constexpr (std::is_same_v<Held, int64_t>) {
-      if (type == arrow::Type::INT64) return append_integer(cell, held);
-      type == arrow::Type::DOUBLE ? append_finite(cell, static_cast<double>(held)) : append_null(cell);
+      type == arrow::Type::INT64 ? append_integer(cell, held)
+                                 : append_any_number(cell, static_cast<double>(held));
     } else if constexpr (std::is_arithmetic_v<Held>) {
-      type == arrow::Type::DOUBLE ? append_finite(cell, static_cast<double>(held)) : append_null(cell);
+      append_any_number(cell, static_cast<double>(held));
+    } else if constexpr (std::is_same_v<Held, RowObject>) {
+      append_object(cell, held);
+    } else if constexpr (std::is_same_v<Held, std::vector<RowObject>>) {
+      if (type != arrow::Type::LIST) return append_null(cell);
+      arrow::ArrayBuilder& entries = append_list(cell);
+      for (const RowObject& entry : held) append_object(entries, entry);
     } else if constexpr (std::is_same_v<Held, Texts>) {
       if (type != arrow::Type::LIST) return append_null(cell);
       arrow::ArrayBuilder& entries = append_list(cell);
@@ -176,18 +237,18 @@ const Value* said(const std::optional<Value>& value) {
   return value ? &*value : nullptr;
 }
 
-/// A map from the names of attributes to what a `member` of their answers says; null where none says it.
+/// A map from the paths of values to what a `member` of their answers says; null where none says it.
 template <class Member, class Append>
 void append_about(arrow::ArrayBuilder& cell, const ExtractedValues& extracted, Member RowAnswer::*member,
                   const Append& append) {
   arrow::MapBuilder* map = nullptr;
-  for (const auto& [name, answer] : extracted.values) {
+  visit_values(extracted.values, [&](const std::string& path, const RowAnswer& answer) {
     const auto* value = said(answer.*member);
-    if (!value) continue;
+    if (!value) return;
     if (!map) map = &append_map(cell);
-    append_valid(*map->key_builder(), name);
+    append_valid(*map->key_builder(), path);
     append(*map->item_builder(), *value);
-  }
+  });
   if (!map) append_null(cell);
 }
 

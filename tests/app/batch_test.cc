@@ -248,6 +248,61 @@ TEST_F(Batch, ObjectsFitTheirSchemaWhateverTheModelWrites) {
   EXPECT_LT(plan["tokens_computed"].get<double>() * 5, plan["tokens_one_prompt_per_question"]);
 }
 
+constexpr const char* kOrder =
+    R"({"$defs": {"Price": {"type": "object", "properties": {"amount": {"type": "number"},
+  "currency": {"enum": ["EUR", "USD"]}}}}, "type": "object", "properties": {
+  "customer": {"type": "object", "properties": {"name": {"type": "string"}, "vip": {"type": "boolean"}}},
+  "lines": {"type": "array", "maxItems": 3, "items": {"type": "object", "properties": {"item": {"type": "string"},
+    "pieces": {"type": "integer"}, "price": {"$ref": "#/$defs/Price"}, "parts": {"type": "array", "maxItems": 2, "items":
+    {"type": "object", "properties": {"part": {"type": "string"}, "spare": {"type": "boolean"}}}}}}}}})";
+
+TEST_F(Batch, ObjectsMayHoldObjectsAndListsOfThem) {
+  std::vector<ordered_json> lines;
+  for (int i = 0; i < 30; ++i) {
+    ordered_json more = object_format(kOrder);
+    more["temperature"] = 1 + i % 3;
+    more["seed"] = i;
+    lines.push_back(request("r" + std::to_string(i), more, "Order " + std::to_string(i)));
+  }
+  const Ran ran = run(lines);
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const std::vector<json> first = rows();
+  ASSERT_EQ(first.size(), 30u);
+  size_t entries = 0, parts = 0;
+  for (const json& row : first) {
+    const auto object = ordered_json::parse(row["answer"].get<std::string>());
+    ASSERT_EQ(object.size(), 2u) << row;
+    EXPECT_TRUE(object["customer"]["name"].is_string()) << row;
+    EXPECT_TRUE(object["customer"]["vip"].is_boolean()) << row;
+    if (object["lines"].is_null()) {
+      EXPECT_NE(row["finish"], "stop") << row;
+      continue;
+    }
+    ASSERT_TRUE(object["lines"].is_array()) << row;
+    EXPECT_LE(object["lines"].size(), 3u) << row;
+    for (const ordered_json& line : object["lines"]) {
+      ++entries;
+      ASSERT_EQ(line.size(), 4u) << row;
+      EXPECT_TRUE(line["item"].is_string()) << row;
+      EXPECT_TRUE(line["pieces"].is_number_integer()) << row;
+      EXPECT_TRUE(line["price"]["amount"].is_number()) << row;
+      EXPECT_TRUE(line["price"]["currency"] == "EUR" || line["price"]["currency"] == "USD") << row;
+      if (!line["parts"].is_array()) continue;
+      EXPECT_LE(line["parts"].size(), 2u) << row;
+      for (const ordered_json& part : line["parts"]) {
+        ++parts;
+        EXPECT_TRUE(part["part"].is_string() && part["spare"].is_boolean()) << row;
+      }
+    }
+  }
+  EXPECT_GT(entries, 10u) << "what a random model writes of a list is taken for entries";
+  EXPECT_GT(parts, 3u);
+  for (const char* method : {"separate", "prefix", "standard"}) {
+    ASSERT_EQ(again(std::string("--set method.name=") + method).exit_code, 0);
+    EXPECT_EQ(rows(), first) << method;
+  }
+}
+
 TEST_F(Batch, AListThatCannotBeReadIsAnError) {
   std::vector<ordered_json> lines;
   for (int i = 0; i < 20; ++i) {

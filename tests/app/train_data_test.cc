@@ -1,4 +1,5 @@
 // Training data through the program: what is learned, where right answers come from, what is refused.
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include "io/base/table_file.h"
@@ -67,6 +68,54 @@ class TrainData : public testing::Test {
   TempFolder scratch_;
   std::string model_;
 };
+
+/// The tokens of a prompt's segments, each spelled out behind those that it sees.
+std::vector<std::string> chains_of(const json& prompt) {
+  const json &starts = prompt["segment_starts"], &tokens = prompt["tokens"];
+  std::vector<std::string> own(starts.size()), chains(starts.size());
+  for (size_t i = 0; i < starts.size(); ++i) {
+    const auto end = i + 1 < starts.size() ? starts[i + 1].get<size_t>() : tokens.size();
+    for (auto t = starts[i].get<size_t>(); t < end; ++t) own[i] += static_cast<char>(tokens[t].get<int>());
+    for (const json& seen : prompt["sees"][i]) chains[i] += own[seen.get<size_t>()];
+    chains[i] += own[i];
+  }
+  return chains;
+}
+
+TEST_F(TrainData, ListsOfObjectsAreLearnedInBothRounds) {
+  scratch_.write("schema.yaml", R"(categories:
+  Tea:
+    - {name: Brand}
+    - name: sizes
+      type: list
+      anchor: size
+      attributes: [{name: size}, {name: price, type: number}, {name: box, type: object, attributes: [{name: kind}]}]
+)");
+  scratch_.write(
+      "products.jsonl",
+      R"({"id": 1, "category": "Tea", "document": "Oak, S 12, M in tins", "gold": {"Brand": "Oak", "sizes": [{"size": "S", "price": 12, "box": null}, {"size": "M", "price": null, "box": {"kind": "tin"}}, {"size": null, "price": 3}]}}
+{"id": 2, "category": "Tea", "document": "none", "gold": {"sizes": []}}
+{"id": 3, "category": "Tea", "document": "unknown", "gold": {"Brand": "Elm"}}
+)");
+  const std::string method = "name: hpd, documents: 3, keys: name";
+  const Ran ran = write("", method);
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const std::vector<json> data = prompts();
+  ASSERT_EQ(data.size(), 2u) << ran.out;
+  EXPECT_EQ(learned(data[0]),
+            (std::vector<std::string>{" \"Oak\"", " [\"S\", \"M\"]", " null,", " \"Elm\""}));
+  EXPECT_EQ(learned(data[1]), (std::vector<std::string>{" 12,\n", " null,", " null,", " \"tin\""}));
+  EXPECT_EQ(data[1]["records"], json{"1"});
+  // Decoding M's box after M sees the same tokens.
+  const auto ends_with = [&](const json& prompt, const std::string& text) {
+    return std::ranges::count_if(chains_of(prompt),
+                                 [&](const std::string& chain) { return chain.ends_with(text); });
+  };
+  EXPECT_EQ(ends_with(data[1], "  \"sizes.size\": \"M\",\n  \"sizes.box.kind\": \"tin"), 1)
+      << "the last token is never seen";
+  const Ran plan = run_sheaf(scratch_, "plan " + job(method) + " --prompt 1");
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+}
 
 TEST_F(TrainData, GoldOfARepeatedIdIsOfTheFirstRecordThatHasIt) {
   const std::string corpus = read_text(scratch_.path("products.jsonl"));

@@ -164,7 +164,7 @@ TEST(BatchLine, WrongOrUnsupportedOptionsAreRefusedByName) {
             "body.stop has 5 entries; at most 4 are allowed");
   EXPECT_EQ(reason_with({{"logprobs", true}}), "body.logprobs is not supported");
   EXPECT_EQ(reason_with({{"response_format", {{"type", "json_object"}}}}),
-            "body.response_format.type is \"json_object\"; use json_schema with the schema of a flat object, "
+            "body.response_format.type is \"json_object\"; use json_schema with the schema of an object, "
             "or text");
   const json flat{{"type", "object"}, {"properties", {{"a", {{"type", "string"}}}}}};
   EXPECT_EQ(reason_with({{"response_format", object_format(flat)}}), "none");
@@ -180,10 +180,12 @@ TEST(BatchLine, WrongOrUnsupportedOptionsAreRefusedByName) {
   const std::string path = "body.response_format.json_schema.schema.properties.size";
   EXPECT_EQ(property({{"anyOf", {{{"type", "number"}}, {{"type", "string"}}}}}),
             path + ".anyOf is not supported, except for one type and null; give one type");
-  EXPECT_EQ(property({{"type", "object"}, {"properties", {{"w", {{"type", "number"}}}}}}),
-            path +
-                ".type: an object inside of the object is not supported; make its keys keys of the outer "
-                "one");
+  EXPECT_EQ(property({{"type", "object"}, {"properties", {{"w", {{"type", "number"}}}}}}), "none");
+  EXPECT_EQ(
+      property({{"type", "object"}, {"properties", {{"w", {{"type", "string"}, {"pattern", "^.+$"}}}}}}),
+      path +
+          ".properties.w.pattern: values cannot be decoded under it; use a pattern of letters, digits and "
+          "classes such as [A-Z]{2}-\\d{4}, or allow null, which stands for what does not match");
   EXPECT_EQ(property({{"type", "string"}, {"pattern", "^.+$"}}),
             path +
                 ".pattern: values cannot be decoded under it; use a pattern of letters, digits and classes "

@@ -49,29 +49,59 @@ TEST(Fuzz, SchemaFiles) {
   EXPECT_LT(refused, rounds);
 }
 
-const std::vector<std::string_view> kJsonSchemaWords = {
-    "{",          "}",          "[",           "]",
-    ",",          "\"",         "\"type\":",   "\"string\"",
-    "\"$ref\":",  "\"anyOf\":", "\"enum\":",   "null",
-    "\"items\":", "\"$defs\":", "\"const\":",  "\"pattern\":",
-    "\"object\"", "\"array\"",  "\"format\":", "\"date\"",
-    "#/$defs/",   "(",          ")*",          "|"};
+const std::vector<std::string_view> kJsonSchemaWords = {"{",
+                                                        "}",
+                                                        "[",
+                                                        "]",
+                                                        ",",
+                                                        "\"",
+                                                        "\"type\":",
+                                                        "\"string\"",
+                                                        "\"$ref\":",
+                                                        "\"anyOf\":",
+                                                        "\"enum\":",
+                                                        "null",
+                                                        "\"items\":",
+                                                        "\"$defs\":",
+                                                        "\"const\":",
+                                                        "\"pattern\":",
+                                                        "\"object\"",
+                                                        "\"array\"",
+                                                        "\"format\":",
+                                                        "\"date\"",
+                                                        "#/$defs/",
+                                                        "(",
+                                                        ")*",
+                                                        "|",
+                                                        "\"$ref\": \"#\"",
+                                                        "\"properties\":{",
+                                                        "\"x-anchor\":",
+                                                        "\"maxItems\":",
+                                                        "#/properties/l/items",
+                                                        "%7e",
+                                                        "~1"};
 const std::string kJsonSchema =
     R"-({"$defs": {"R": {"enum": ["light", "dark"], "type": "string"}}, "type": "object", "properties": {
       "a": {"$ref": "#/$defs/R"}, "b": {"anyOf": [{"$ref": "#/$defs/R"}, {"type": "null"}]}, "c": {"type":
       ["integer", "null"]}, "d": {"type": "string", "pattern": "^(a|b)[0-9]{2}$", "description": "d"}, "e":
       {"type": "string", "format": "date"}, "f": {"type": "array", "items": {"type": "string"}}, "g":
       {"const": "x"}, "h": {"allOf": [{"$ref": "#/$defs/R"}]}}})-";
+const std::string kNestedJsonSchema =
+    R"-({"$defs": {"P": {"properties": {"v": {"type": "number"}, "r": {"type": "string"}}, "type": "object"}}, "properties": {
+      "o": {"anyOf": [{"$ref": "#/$defs/P"}, {"type": "null"}]}, "l": {"type": "array", "maxItems": 5, "x-anchor": "s", "items":
+      {"type": "object", "properties": {"s": {"type": "string"}, "p": {"$ref": "#/$defs/P"}}}}, "m": {"type": "array",
+      "items": {"$ref": "#/properties/l/items"}}}})-";
 
 TEST(Fuzz, JsonSchemas) {
   TempFolder folder;
   const std::string own = R"({"categories": {"Tea": [{"name": "Brand", "type": "text"}]}})";
-  const FuzzCount count =
-      fuzz_target("json_schema", {kJsonSchema, own}, kJsonSchemaWords, [&](const auto& text) {
-        const Schema schema = read_schema(folder.write("s.json", text));
-        ASSERT_FALSE(schema.categories.empty());
-        for (const Category& category : schema.categories) EXPECT_FALSE(category.attributes.empty());
-      });
+  const FuzzCount count = fuzz_target("json_schema", {kJsonSchema, kNestedJsonSchema, own}, kJsonSchemaWords,
+                                      [&](const auto& text) {
+                                        const Schema schema = read_schema(folder.write("s.json", text));
+                                        ASSERT_FALSE(schema.categories.empty());
+                                        for (const Category& category : schema.categories)
+                                          EXPECT_FALSE(category.attributes.empty());
+                                      });
   EXPECT_GT(count.read, 0);
   EXPECT_GT(count.refused, 0);
 }

@@ -1,5 +1,6 @@
 // Objects and lists of objects: which entries are paired, and how their fields and entries count.
 #include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <numeric>
 #include <random>
@@ -95,7 +96,8 @@ class NestedScores : public ScoreCommand {
   json score_record(std::string gold, std::string values, const std::string& options = "") {
     std::ranges::replace(gold, '\n', ' ');
     std::ranges::replace(values, '\n', ' ');
-    const std::string wanted = write("gold.jsonl", R"({"id": 1, "category": "Shirt", "gold": )" + gold + "}\n");
+    const std::string wanted =
+        write("gold.jsonl", R"({"id": 1, "category": "Shirt", "gold": )" + gold + "}\n");
     const std::string rows =
         write("rows.jsonl", R"({"id": 1, "category": "Shirt", "values": )" + values + "}\n");
     return score("--metric attributes --gold " + wanted + " --pred " + rows + " " + options);
@@ -111,8 +113,14 @@ TEST_F(NestedScores, CountFieldsOfPairedEntries) {
           {"size": "XL", "price": 18, "stock": 4}, {"size": "XXL", "price": 19, "stock": null}]})");
   // Right: Brand, S's price, M's size and stock. Wrong: M's price, and XL's two with which L is paired.
   // Invented: XL's stock, XXL's size and price. Missed: S's size. Rightly absent: S's stock.
-  EXPECT_EQ(counts(scores), (json{{"vc", 4}, {"vw", 3}, {"nv", 3}, {"vn", 1}, {"nn", 1}, {"entries", 3},
-                                  {"entries_given", 4}, {"entries_found", 2}}));
+  EXPECT_EQ(counts(scores), (json{{"vc", 4},
+                                  {"vw", 3},
+                                  {"nv", 3},
+                                  {"vn", 1},
+                                  {"nn", 1},
+                                  {"entries", 3},
+                                  {"entries_given", 4},
+                                  {"entries_found", 2}}));
   EXPECT_DOUBLE_EQ(scores["micro_precision"].get<double>(), 40.0);
   EXPECT_DOUBLE_EQ(scores["micro_recall"].get<double>(), 50.0);
   EXPECT_DOUBLE_EQ(scores["entry_precision"].get<double>(), 50.0);
@@ -126,19 +134,33 @@ TEST_F(NestedScores, CountFieldsOfPairedEntries) {
 
 TEST_F(NestedScores, DoNotDependOnTheOrderOfEntries) {
   const char* const gold = R"({"sizes": [{"size": "S", "price": 10}, {"size": "M", "price": 12}]})";
-  const json same = score_record(gold, R"({"sizes": [{"size": "M", "price": 12}, {"size": "S", "price": 10}]})");
-  EXPECT_EQ(counts(same), (json{{"vc", 4}, {"vw", 0}, {"nv", 0}, {"vn", 0}, {"nn", 0}, {"entries", 2},
-                                {"entries_given", 2}, {"entries_found", 2}}));
+  const json same =
+      score_record(gold, R"({"sizes": [{"size": "M", "price": 12}, {"size": "S", "price": 10}]})");
+  EXPECT_EQ(counts(same), (json{{"vc", 4},
+                                {"vw", 0},
+                                {"nv", 0},
+                                {"vn", 0},
+                                {"nn", 0},
+                                {"entries", 2},
+                                {"entries_given", 2},
+                                {"entries_found", 2}}));
   EXPECT_DOUBLE_EQ(same["micro_f1"].get<double>(), 100);
 }
 
 TEST_F(NestedScores, FieldsOfPlainObjectsCountOnTheirOwn) {
-  const json scores = score_record(R"({"address": {"street": "Elm 3", "city": {"name": "Oak", "zip": "12345"}}})",
-                                   R"({"address": {"street": "Elm 3", "city": {"name": "Ash"}}})");
-  EXPECT_EQ(counts(scores), (json{{"vc", 1}, {"vw", 1}, {"nv", 0}, {"vn", 1}, {"nn", 0}, {"entries", nullptr},
-                                  {"entries_given", nullptr}, {"entries_found", nullptr}}));
-  const json none = score_record(R"({"address": {"street": "Elm 3", "city": {"name": "Oak"}}})",
-                                 R"({"address": null})");
+  const json scores =
+      score_record(R"({"address": {"street": "Elm 3", "city": {"name": "Oak", "zip": "12345"}}})",
+                   R"({"address": {"street": "Elm 3", "city": {"name": "Ash"}}})");
+  EXPECT_EQ(counts(scores), (json{{"vc", 1},
+                                  {"vw", 1},
+                                  {"nv", 0},
+                                  {"vn", 1},
+                                  {"nn", 0},
+                                  {"entries", nullptr},
+                                  {"entries_given", nullptr},
+                                  {"entries_found", nullptr}}));
+  const json none =
+      score_record(R"({"address": {"street": "Elm 3", "city": {"name": "Oak"}}})", R"({"address": null})");
   EXPECT_EQ(none["vn"], 2);
 }
 
@@ -149,8 +171,14 @@ TEST_F(NestedScores, ListsInsideOfEntriesArePairedToo) {
                       {"colour": "blue", "sizes": [{"size": "S", "price": 2}, {"size": "M", "price": 3}]}]})",
       R"({"colours": [{"colour": null, "sizes": [{"size": "M", "price": 3}, {"size": "S", "price": 2}]},
                       {"colour": "red", "sizes": []}]})");
-  EXPECT_EQ(counts(scores), (json{{"vc", 5}, {"vw", 0}, {"nv", 0}, {"vn", 3}, {"nn", 0}, {"entries", 5},
-                                  {"entries_given", 4}, {"entries_found", 3}}))
+  EXPECT_EQ(counts(scores), (json{{"vc", 5},
+                                  {"vw", 0},
+                                  {"nv", 0},
+                                  {"vn", 3},
+                                  {"nn", 0},
+                                  {"entries", 5},
+                                  {"entries_given", 4},
+                                  {"entries_found", 3}}))
       << "red has 1 of 3 values";
 }
 
@@ -159,23 +187,43 @@ TEST_F(NestedScores, EmptyListsAndNullsSayThereIsNoEntry) {
   EXPECT_EQ(none["vc"], 1);
   EXPECT_EQ(none["vw"], 0);
   EXPECT_FALSE(none.contains("entry_f1"));
-  const json invented =
-      score_record(R"({"sizes": []})", R"({"sizes": [{"size": "S", "price": 10}, {"size": "M", "price": null}]})");
-  EXPECT_EQ(counts(invented), (json{{"vc", 0}, {"vw", 0}, {"nv", 3}, {"vn", 0}, {"nn", 0}, {"entries", 0},
-                                    {"entries_given", 2}, {"entries_found", 0}}));
+  const json invented = score_record(
+      R"({"sizes": []})", R"({"sizes": [{"size": "S", "price": 10}, {"size": "M", "price": null}]})");
+  EXPECT_EQ(counts(invented), (json{{"vc", 0},
+                                    {"vw", 0},
+                                    {"nv", 3},
+                                    {"vn", 0},
+                                    {"nn", 0},
+                                    {"entries", 0},
+                                    {"entries_given", 2},
+                                    {"entries_found", 0}}));
   const json missed = score_record(R"({"sizes": [{"size": "S", "price": 10}]})", R"({"sizes": null})");
-  EXPECT_EQ(counts(missed), (json{{"vc", 0}, {"vw", 0}, {"nv", 0}, {"vn", 2}, {"nn", 0}, {"entries", 1},
-                                  {"entries_given", 0}, {"entries_found", 0}}));
+  EXPECT_EQ(counts(missed), (json{{"vc", 0},
+                                  {"vw", 0},
+                                  {"nv", 0},
+                                  {"vn", 2},
+                                  {"nn", 0},
+                                  {"entries", 1},
+                                  {"entries_given", 0},
+                                  {"entries_found", 0}}));
 }
 
 TEST_F(NestedScores, WhatIsNoObjectIsAnInventedEntry) {
-  const json scores = score_record(R"({"sizes": [{"size": "S"}, {"size": "M"}]})", R"({"sizes": ["S", {"size": "M"}]})");
-  EXPECT_EQ(counts(scores), (json{{"vc", 1}, {"vw", 0}, {"nv", 1}, {"vn", 1}, {"nn", 0}, {"entries", 2},
-                                  {"entries_given", 2}, {"entries_found", 1}}));
+  const json scores =
+      score_record(R"({"sizes": [{"size": "S"}, {"size": "M"}]})", R"({"sizes": ["S", {"size": "M"}]})");
+  EXPECT_EQ(counts(scores), (json{{"vc", 1},
+                                  {"vw", 0},
+                                  {"nv", 1},
+                                  {"vn", 1},
+                                  {"nn", 0},
+                                  {"entries", 2},
+                                  {"entries_given", 2},
+                                  {"entries_found", 1}}));
 }
 
 TEST_F(NestedScores, KeysThatGoldNeverNamesCountWhereAsked) {
-  const char *const gold = R"({"sizes": [{"size": "S"}]})", *const values = R"({"sizes": [{"size": "S", "sku": "x"}]})";
+  const char *const gold = R"({"sizes": [{"size": "S"}]})", *const values =
+                                                                R"({"sizes": [{"size": "S", "sku": "x"}]})";
   EXPECT_EQ(score_record(gold, values)["nv"], 0);
   EXPECT_EQ(score_record(gold, values, "--unmentioned-absent")["nv"], 1);
 }
@@ -199,8 +247,8 @@ TEST_F(NestedScores, RunsAreComparedOnTheSameItems) {
 {"id": 2, "values": {"sizes": [{"size": "M", "price": 3}]}}
 )");
   const std::string items = scratch_.path("items.jsonl");
-  const json scores = score("--metric attributes --gold " + gold + " --pred " + first + " --against " + second +
-                            " --items " + items);
+  const json scores = score("--metric attributes --gold " + gold + " --pred " + first + " --against " +
+                            second + " --items " + items);
   EXPECT_EQ(scores["vc"], 4);
   EXPECT_EQ(scores["nv"], 2);
   EXPECT_EQ(scores["against"]["vc"], 1);
@@ -208,15 +256,18 @@ TEST_F(NestedScores, RunsAreComparedOnTheSameItems) {
   EXPECT_EQ(scores["against"]["vw"], 1);
   std::vector<std::string> ids;
   for (const json& item : read_json_lines(read_text(items))) ids.push_back(item["id"]);
-  EXPECT_EQ(ids, (std::vector<std::string>{"1/sizes[0].price", "1/sizes[0].size", "1/sizes[]", "1/sizes[].price",
-                                           "1/sizes[].size", "2/sizes[0].price", "2/sizes[0].size", "2/sizes[]",
-                                           "2/sizes[].price", "2/sizes[].size"}));
+  EXPECT_EQ(ids,
+            (std::vector<std::string>{"1/sizes[0].price", "1/sizes[0].size", "1/sizes[]", "1/sizes[].price",
+                                      "1/sizes[].size", "2/sizes[0].price", "2/sizes[0].size", "2/sizes[]",
+                                      "2/sizes[].price", "2/sizes[].size"}));
 }
 
 TEST_F(NestedScores, ConfidenceIsThatOfThePairedEntry) {
-  const std::string gold = write("g.jsonl", R"({"id": 1, "gold": {"sizes": [{"size": "S"}, {"size": "M"}]}})");
-  const std::string rows = write("r.jsonl", R"({"id": 1, "values": {"sizes": [{"size": "M"}, {"size": "X"}]},)"
-                                            R"( "confidence": {"sizes[0].size": 0.9, "sizes[1].size": 0.2}})");
+  const std::string gold =
+      write("g.jsonl", R"({"id": 1, "gold": {"sizes": [{"size": "S"}, {"size": "M"}]}})");
+  const std::string rows =
+      write("r.jsonl", R"({"id": 1, "values": {"sizes": [{"size": "M"}, {"size": "X"}]},)"
+                       R"( "confidence": {"sizes[0].size": 0.9, "sizes[1].size": 0.2}})");
   const json scores = score("--metric attributes --gold " + gold + " --pred " + rows);
   const json& values = scores["confidence"]["values"];
   EXPECT_EQ(values["items"], 2);
@@ -232,7 +283,8 @@ TEST_F(NestedScores, GoldOfTwoShapesIsRefused) {
   expect_refusal("--metric attributes --gold " + gold + " --pred " + rows,
                  "g.jsonl:2: \"gold\": sizes is a list of objects elsewhere");
   const std::string mixed = write("m.jsonl", R"({"id": 1, "gold": {"sizes": [{"size": "S"}, "M"]}})");
-  expect_refusal("--metric attributes --gold " + mixed + " --pred " + rows, "has an object among other values");
+  expect_refusal("--metric attributes --gold " + mixed + " --pred " + rows,
+                 "has an object among other values");
 }
 
 TEST_F(NestedScores, LongListsArePairedInLotsAndThatIsTold) {
@@ -240,8 +292,8 @@ TEST_F(NestedScores, LongListsArePairedInLotsAndThatIsTold) {
   for (int i = 0; i < 1500; ++i) {
     gold += fmt::format("{}{{\"n\": {}, \"v\": {}}}", i ? "," : "", i, i % 7);
     // In reverse order, and every fifth with another value.
-    values += fmt::format("{}{{\"n\": {}, \"v\": {}}}", i ? "," : "", 1499 - i,
-                          i % 5 == 0 ? 9 : (1499 - i) % 7);
+    values +=
+        fmt::format("{}{{\"n\": {}, \"v\": {}}}", i ? "," : "", 1499 - i, i % 5 == 0 ? 9 : (1499 - i) % 7);
   }
   const std::string wanted = write("g.jsonl", "{\"id\": 1, \"gold\": {\"list\": [" + gold + "]}}");
   const std::string rows = write("r.jsonl", "{\"id\": 1, \"values\": {\"list\": [" + values + "]}}");
@@ -250,6 +302,72 @@ TEST_F(NestedScores, LongListsArePairedInLotsAndThatIsTold) {
   const json scores = score(arguments);
   EXPECT_EQ(scores["entries"], 1500);
   EXPECT_GE(scores["vc"], 2 * 1200) << "equal entries are found in any order";
+}
+
+TEST_F(NestedScores, ValuesAreReadByTheTypesOfTheSchema) {
+  write("s.yaml", R"(categories:
+  Shirt:
+    - {name: sizes, type: list, attributes: [{name: size}, {name: price, type: number}, {name: new, type: boolean}]}
+    - {name: maker, type: object, attributes: [{name: since, type: date}]}
+)");
+  const std::string gold =
+      write("g.jsonl", R"({"id": 1, "gold": {"maker": {"since": "4 March 2026"}, "sizes": )"
+                       R"([{"size": "S", "price": "12.50", "new": "yes"}]}}
+{"id": 2, "gold": {"maker": {"since": null}, "sizes": null}}
+)");
+  const std::string rows =
+      write("r.jsonl", R"({"id": 1, "category": "Shirt", "values": {"maker": {"since": )"
+                       R"("2026-03-04"}, "sizes": [{"size": "S", "price": 12.5, "new": true}]}}
+{"id": 2, "category": "Shirt", "values": {"maker": {"since": null}, "sizes": []}}
+)");
+  const json scores = score("--metric attributes --gold " + gold + " --pred " + rows + " --schema " +
+                            scratch_.path("s.yaml"));
+  EXPECT_EQ(counts(scores), (json{{"vc", 4},
+                                  {"vw", 0},
+                                  {"nv", 0},
+                                  {"vn", 0},
+                                  {"nn", 1},
+                                  {"entries", 1},
+                                  {"entries_given", 1},
+                                  {"entries_found", 1}}));
+  EXPECT_EQ(scores["types"]["number"]["vc"], 1);
+  EXPECT_EQ(scores["types"]["date"]["nn"], 1);
+}
+
+TEST_F(NestedScores, GoldMayBeNestedColumnsOfAParquetCorpus) {
+  write("s.yaml", R"(categories:
+  Shirt:
+    - {name: sizes, type: list, attributes: [{name: size}, {name: price, type: number}, {name: from, type: date}]}
+)");
+  const std::string corpus = scratch_.path("c.parquet");
+  const std::string make =
+      "PYTHONPATH=build/deps/pyarrow python3 -c 'import sys, datetime, decimal, pyarrow as a, "
+      "pyarrow.parquet as p; e = "
+      "a.struct([(\"size\", a.string()), (\"price\", a.decimal128(9, 2)), (\"from\", a.date32())]); t = "
+      "a.table({\"id\": [1, 2], \"text\": [\"x\", \"y\"], \"sizes\": a.array([[{\"size\": \"S\", \"price\": "
+      "decimal.Decimal(\"12.50\"), \"from\": datetime.date(2026, 3, 4)}, {\"size\": \"M\", \"price\": None, "
+      "\"from\": "
+      "None}], None], a.list_(e))}); p.write_table(t, sys.argv[1])' " +
+      corpus;
+  ASSERT_EQ(std::system(make.c_str()), 0);
+  const std::string job = write("job.yaml",
+                                "model: {path: none.gguf}\ninput: {path: c.parquet, id: id, document: text}\n"
+                                "task: {kind: extract, schema: s.yaml}\noutput: {path: out}\n");
+  const std::string rows =
+      write("r.jsonl",
+            R"({"id": 1, "category": "Shirt", "values": {"sizes": [{"size": "M", "price": 3, "from": null}, )"
+            R"({"size": "S", "price": 12.5, "from": "2026-03-04"}]}}
+{"id": 2, "category": "Shirt", "values": {"sizes": [{"size": "L", "price": null, "from": null}]}}
+)");
+  EXPECT_EQ(counts(score("--metric attributes --job " + job + " --pred " + rows)),
+            (json{{"vc", 4},
+                  {"vw", 0},
+                  {"nv", 2},
+                  {"vn", 0},
+                  {"nn", 1},
+                  {"entries", 2},
+                  {"entries_given", 3},
+                  {"entries_found", 2}}));
 }
 
 }  // namespace

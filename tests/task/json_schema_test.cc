@@ -81,11 +81,12 @@ TEST(JsonSchema, UnsupportedKeywordsAreRefusedByPath) {
   EXPECT_EQ(error_of(R"({"type": "array"})"), "s.type must be \"object\", not \"array\"");
   EXPECT_EQ(error_of(R"({"type": "object"})"), "s.properties must be an object with at least one key");
   EXPECT_EQ(error_of(R"({"anyOf": [], "properties": {"a": {"type": "string"}}})"),
-            "s.anyOf is not supported; a flat object with properties is");
+            "s.anyOf is not supported; an object with properties is");
   EXPECT_EQ(property_error("true"), "s.properties.a: a schema must be an object, not true");
   EXPECT_EQ(property_error("{}"), "s.properties.a: the type is missing");
   EXPECT_EQ(property_error(R"({"type": "null"})"),
-            "s.properties.a.type: \"null\" is not supported; use string, number, integer, boolean or array");
+            "s.properties.a.type: \"null\" is not supported; use string, number, integer, boolean, array or "
+            "object");
   EXPECT_EQ(property_error(R"({"type": ["string", "number"]})"),
             "s.properties.a.type is not supported, except for one type and \"null\"; give one type");
   EXPECT_EQ(property_error(R"({"anyOf": [{"type": "number"}, {"type": "string"}]})"),
@@ -110,34 +111,33 @@ TEST(JsonSchema, UnsupportedKeywordsAreRefusedByPath) {
             std::string::npos);
   EXPECT_EQ(property_error(R"({"type": "array"})"),
             "s.properties.a.items is missing; give {\"type\": \"string\"}");
-  EXPECT_EQ(property_error(R"({"type": "array", "items": {"type": "number"}})"),
-            "s.properties.a.items.type must be \"string\"; lists can only be of texts");
+  EXPECT_EQ(
+      property_error(R"({"type": "array", "items": {"type": "number"}})"),
+      "s.properties.a.items.type must be \"string\" or \"object\"; lists can only be of texts or objects");
   EXPECT_EQ(property_error(R"({"type": "array", "items": {"type": "string", "enum": ["a"]}})"),
-            "s.properties.a.items.enum is not supported; lists can only be of texts");
+            "s.properties.a.items.enum is not supported; lists can only be of texts or objects");
   EXPECT_EQ(property_error(R"({"enum": [1, 2]})"),
             "s.properties.a.enum: 1 is not supported; options can only be texts");
   EXPECT_EQ(property_error(R"({"enum": ["x", "x"]})"),
             "s.properties.a.enum: \"x\" appears twice; remove one");
-  EXPECT_EQ(
-      property_error(R"({"$ref": "other.json#/a"})"),
-      "s.properties.a.$ref: \"other.json#/a\" is not a part of $defs of this schema; only such references "
-      "can be followed");
+  EXPECT_EQ(property_error(R"({"$ref": "other.json#/a"})"),
+            "s.properties.a.$ref: \"other.json#/a\" is not a part of this schema; only such references "
+            "(#/$defs/…) can be followed");
   EXPECT_EQ(property_error(R"({"$ref": "#/$defs/A", "minimum": 1})"),
             "s.properties.a.minimum is not supported; beside $ref write all in one schema");
   EXPECT_EQ(
       error_of(R"({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"$ref": "#/$defs/A"}}})"),
       "s.properties.a.$ref: the references go in a circle");
   EXPECT_EQ(property_error(R"({"type": "object", "properties": {}})"),
-            "s.properties.a.type: an object inside of the object is not supported; make its keys keys of the "
-            "outer one");
+            "s.properties.a.properties must be an object with at least one key");
 }
 
 TEST(JsonSchema, AllMistakesAreToldAtOnce) {
   EXPECT_EQ(
       error_of(R"({"properties": {"a": {"type": "object"}, "b": {"type": "string"}, "c": {"type": "array"},
                         "d": {"type": "number", "not": {}}}})"),
-      "s.properties.a.type: an object inside of the object is not supported; make its keys keys of the outer "
-      "one; s.properties.c.items is missing; give {\"type\": \"string\"}; s.properties.d.not is not "
+      "s.properties.a.properties must be an object with at least one key; s.properties.c.items is missing; "
+      "give {\"type\": \"string\"}; s.properties.d.not is not "
       "supported; remove it");
 }
 

@@ -66,11 +66,14 @@ TEST(AskedValues, HaveTheirGold) {
                      {"variants", {{{"size", "S"}}, {{"size", "M"}, {"price", 2}}, {{"size", "S"}}}}};
   const auto asked = asked_gold(sample_attributes(), gold);
   ASSERT_EQ(asked.size(), 4u);
-  EXPECT_FALSE(asked[0]);
-  EXPECT_EQ(*asked[1], 3);
-  EXPECT_FALSE(asked[2]);
-  EXPECT_EQ(*asked[3], (json{"S", "M"}));
-  EXPECT_EQ(*asked_gold(sample_attributes(), {{"box", nullptr}})[1], json());
+  EXPECT_FALSE(asked[0].value);
+  EXPECT_EQ(*asked[1].value, 3);
+  EXPECT_FALSE(asked[2].value);
+  EXPECT_EQ(*asked[3].value, (json{"S", "M"}));
+  ASSERT_EQ(asked[3].entries.size(), 2u) << "the second S is the first one";
+  EXPECT_EQ(asked[3].entries[1]["price"], 2);
+  for (const json& none : {json(), json::array()})
+    EXPECT_EQ(*asked_gold(sample_attributes(), {{"box", none}})[1].value, json());
   EXPECT_EQ(*write_value(sample_attributes()[2], gold.at("variants")),
             R"([{"size": "S"}, {"price": 2, "size": "M"}, {"size": "S"}])");
   EXPECT_EQ(*write_value(sample_attributes()[1], gold.at("box")), R"({"width": 3})");
