@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "core/text/json_parts.h"
+
 namespace sheaf {
 namespace {
 
@@ -101,22 +103,15 @@ size_t literal_end(std::string_view text) {
 }
 
 size_t object_end(std::string_view text) {
+  // Braces alone count: what a model wrote may have a bracket too many.
   int depth = 1;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\') ++i;
-      if (c == '"') quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '{') {
-      ++depth;
-    } else if (c == '}' && --depth == 0) {
-      return i + 1;
-    }
-  }
-  return std::string_view::npos;
+  size_t end = std::string_view::npos;
+  scan_unquoted(text, [&](size_t i) {
+    if (text[i] == '{') ++depth;
+    if (text[i] == '}' && --depth == 0) end = i + 1;
+    return depth > 0;
+  });
+  return end;
 }
 
 }  // namespace sheaf

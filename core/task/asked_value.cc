@@ -4,7 +4,8 @@
 #include <fmt/ranges.h>
 
 #include "core/engine/stop_rules.h"
-#include "core/task/json_parts.h"
+#include "core/task/prompt_text.h"
+#include "core/text/json_parts.h"
 #include "core/text/json_reader.h"
 
 namespace sheaf {
@@ -91,6 +92,23 @@ std::optional<std::vector<std::string>> anchors_of_objects(const Attribute& list
   return texts;
 }
 
+/// The answers about the entries that the answer `text` lists, in the order in which it will be read.
+std::vector<std::vector<WantedAnswer>> wanted_entries(const AskedValue& list, const std::vector<json>& gold,
+                                                      const std::string& text, const Tokenizer& tokenizer) {
+  std::vector<Attribute> fields = list.own->fields;
+  const std::string anchor = fields[list.own->anchor].name;
+  fields.erase(fields.begin() + static_cast<std::ptrdiff_t>(list.own->anchor));
+  std::vector<std::vector<WantedAnswer>> answers;
+  for (const std::string& listed : read_anchors(*list.own, text).texts) {
+    const auto entry = std::ranges::find_if(
+        gold, [&](const json& each) { return gold_text(single_gold(each.at(anchor))) == listed; });
+    answers.push_back(entry == gold.end()
+                          ? std::vector<WantedAnswer>(list.fields.size())
+                          : wanted_values(list.fields, asked_gold(fields, *entry), tokenizer));
+  }
+  return answers;
+}
+
 }  // namespace
 
 std::vector<AskedValue> asked_values(const std::vector<Attribute>& attributes) {
@@ -128,6 +146,32 @@ std::vector<AskedGold> asked_gold(const std::vector<Attribute>& attributes, cons
     add_gold(attribute, known == gold.end() ? nullptr : &*known, all);
   }
   return all;
+}
+
+std::vector<std::optional<std::string>> written_values(const std::vector<Attribute>& attributes,
+                                                       const json& gold) {
+  std::vector<std::optional<std::string>> values;
+  for (const Attribute& attribute : attributes) {
+    const auto known = gold.find(attribute.name);
+    values.push_back(known == gold.end() ? std::nullopt : write_value(attribute, *known));
+  }
+  return values;
+}
+
+std::vector<WantedAnswer> wanted_values(std::span<const AskedValue> values,
+                                        const std::vector<AskedGold>& known, const Tokenizer& tokenizer) {
+  std::vector<WantedAnswer> answers(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const std::optional<json>& gold = known[i].value;
+    const auto written = gold ? write_value(values[i].attribute, *gold) : std::nullopt;
+    if (!written) continue;
+    // One of several options ends where it is chosen.
+    const std::string text = " " + *written + (is_chosen(values[i].attribute) ? "" : ",\n");
+    answers[i].tokens = encode_part(tokenizer, text);
+    if (values[i].own->type == ValueType::entries)
+      answers[i].entries = wanted_entries(values[i], known[i].entries, text, tokenizer);
+  }
+  return answers;
 }
 
 Anchors read_anchors(const Attribute& list, std::string_view text) {

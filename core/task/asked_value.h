@@ -1,6 +1,7 @@
 #pragma once
 #include <span>
 
+#include "core/task/task.h"
 #include "core/task/value.h"
 
 namespace sheaf {
@@ -32,6 +33,15 @@ struct AskedGold {
 
 /// The gold of each value.
 std::vector<AskedGold> asked_gold(const std::vector<Attribute>& attributes, const nlohmann::json& gold);
+
+/// The JSON that a model is to write for each attribute; nothing where gold does not know it.
+std::vector<std::optional<std::string>> written_values(const std::vector<Attribute>& attributes,
+                                                       const nlohmann::json& gold);
+
+/// The answers to learn for some values, with those about the entries of lists of objects. `known`: the gold
+/// of each value.
+std::vector<WantedAnswer> wanted_values(std::span<const AskedValue> values,
+                                        const std::vector<AskedGold>& known, const Tokenizer& tokenizer);
 
 /// The value that is shown and learned: the first of several accepted ones; null where there is none.
 nlohmann::json single_gold(const nlohmann::json& gold);

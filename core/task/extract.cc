@@ -107,8 +107,8 @@ class ExtractTask : public WordedTask {
 
   std::vector<WantedAnswer> wanted(const Record& record, const json& gold) const override {
     const Category& category = category_of(record);
-    if (whole_) return {{encode(object_text(category, written_values(category, gold))), {}}};
-    return wanted_values(asked_.at(category.name).values, asked_gold(category.attributes, gold));
+    if (whole_) return {{encode(object_text(category, written_values(category.attributes, gold))), {}}};
+    return wanted_values(asked_.at(category.name).values, asked_gold(category.attributes, gold), tokenizer_);
   }
 
   Row row(const Record& record, const std::vector<Answer>& answers) const override {
@@ -134,38 +134,6 @@ class ExtractTask : public WordedTask {
   }
 
  private:
-  std::vector<WantedAnswer> wanted_values(const std::vector<AskedValue>& values,
-                                          const std::vector<AskedGold>& known) const {
-    std::vector<WantedAnswer> answers(values.size());
-    for (size_t i = 0; i < values.size(); ++i) {
-      const std::optional<json>& gold = known[i].value;
-      const auto written = gold ? write_value(values[i].attribute, *gold) : std::nullopt;
-      if (!written) continue;
-      // One of several options ends where it is chosen.
-      const std::string text = " " + *written + (is_chosen(values[i].attribute) ? "" : ",\n");
-      answers[i].tokens = encode(text);
-      if (values[i].own->type == ValueType::entries)
-        answers[i].entries = wanted_entries(values[i], known[i].entries, text);
-    }
-    return answers;
-  }
-
-  /// The answers about the entries that `text` lists, as it will be read.
-  std::vector<std::vector<WantedAnswer>> wanted_entries(const AskedValue& list, const std::vector<json>& gold,
-                                                        const std::string& text) const {
-    std::vector<Attribute> fields = list.own->fields;
-    const std::string anchor = fields[list.own->anchor].name;
-    fields.erase(fields.begin() + static_cast<std::ptrdiff_t>(list.own->anchor));
-    std::vector<std::vector<WantedAnswer>> answers;
-    for (const std::string& listed : read_anchors(*list.own, text).texts) {
-      const auto entry = std::ranges::find_if(
-          gold, [&](const json& each) { return gold_text(single_gold(each.at(anchor))) == listed; });
-      answers.push_back(entry == gold.end() ? std::vector<WantedAnswer>(list.fields.size())
-                                            : wanted_values(list.fields, asked_gold(fields, *entry)));
-    }
-    return answers;
-  }
-
   /// A category as it is asked for.
   struct AskedCategory {
     Category listed;                 ///< as the prompt lists it, paths as names
@@ -198,15 +166,6 @@ class ExtractTask : public WordedTask {
               *values[i];
     }
     return text + "\n}";
-  }
-
-  static std::vector<std::optional<std::string>> written_values(const Category& category, const json& gold) {
-    std::vector<std::optional<std::string>> values;
-    for (const Attribute& attribute : category.attributes) {
-      const auto known = gold.find(attribute.name);
-      values.push_back(known == gold.end() ? std::nullopt : write_value(attribute, *known));
-    }
-    return values;
   }
 
   bool markers() const { return !whole_ && job_.method.keys == KeyForm::marker; }
@@ -271,10 +230,10 @@ class ExtractTask : public WordedTask {
     record.category = category.name;
     std::vector<ShownTurn> turns;
     for (const Example& example : shown)
-      turns.push_back(
-          {(own_.has_document() ? own_.document(record, example.document) : example.document) +
-               (own_.has_question() ? own_question(category, attribute_list(category)) : ""),
-           "{" + line_break_.first + object_text(category, written_values(category, example.gold))});
+      turns.push_back({(own_.has_document() ? own_.document(record, example.document) : example.document) +
+                           (own_.has_question() ? own_question(category, attribute_list(category)) : ""),
+                       "{" + line_break_.first +
+                           object_text(category, written_values(category.attributes, example.gold))});
     return pieces_before(chat_, own_system(category), instruction_text(category),
                          own_.has_document() ? own_.before_document() : std::string(kProduct), turns);
   }
@@ -368,7 +327,7 @@ class ExtractTask : public WordedTask {
   /// The example in the words of task.prompt.example, and a blank line.
   std::string example_text(const Category& category, const Example& example) const {
     const std::string answer =
-        "{" + line_break_.first + object_text(category, written_values(category, example.gold));
+        "{" + line_break_.first + object_text(category, written_values(category.attributes, example.gold));
     const auto value_of = [&](std::string_view field) {
       return field == "document" ? example.document : field == "answer" ? answer : category.name;
     };

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "core/engine/stop_rules.h"
-#include "core/task/json_parts.h"
 #include "core/text/date_text.h"
+#include "core/text/json_parts.h"
 #include "core/text/json_reader.h"
 #include "core/text/read_number.h"
 #include "core/text/utf8.h"

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "core/engine/stop_rules.h"
-#include "core/task/json_parts.h"
 #include "core/task/value.h"
+#include "core/text/json_parts.h"
 #include "core/text/json_reader.h"
 #include "core/text/utf8.h"
 

@@ -1,19 +1,18 @@
 #include "io/files/metric_items.h"
 
 #include <algorithm>
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 #include <map>
-#include <set>
 #include <unordered_map>
 
 #include "core/base/error.h"
 #include "core/metrics/judge.h"
 #include "core/metrics/python_text.h"
 #include "core/task/value_path.h"
-#include "core/text/spelling.h"
 #include "core/text/utf8.h"
 #include "io/base/json_file.h"
 #include "io/base/mapped_file.h"
+#include "io/files/attribute_names.h"
 #include "io/files/nested_items.h"
 
 namespace sheaf {
@@ -394,106 +393,7 @@ std::vector<PairedAnswer> paired_answers(const std::vector<const GoldAnswer*>& g
   return pairs;
 }
 
-/// Attributes by name, of the gold answers and of the rows that they judge. A field of objects is
-/// "variants.price", and only compared where both sides have such objects.
-class AttributeNames {
- public:
-  void add(const json& extra, const json& row) {
-    for (const char* key : {"gold", "wrong"})
-      if (const auto named = extra.find(key); named != extra.end())
-        add_names("", *named, gold_, gold_objects_);
-    add_names("", row, rows_, row_objects_);
-  }
-
-  /// `all`: attributes of all rows.
-  void compare(const std::set<std::string>& all, MetricItems& joined) const {
-    std::set<std::string> known = all;
-    for (const auto& [name, parent] : rows_) {
-      known.insert(name);
-      if (!gold_.contains(name) && gold_objects_.contains(parent)) joined.unnamed_attributes.push_back(name);
-    }
-    const std::vector<std::string> others(known.begin(), known.end());
-    for (const auto& [name, parent] : gold_) {
-      if (known.contains(name) || !row_objects_.contains(parent)) continue;
-      // An attribute that the gold does not name is the likelier meaning.
-      std::string meant = nearest_spelling(name, joined.unnamed_attributes);
-      if (meant.empty()) meant = nearest_spelling(name, others);
-      joined.unknown_attributes.push_back(
-          shown(name) + (meant.empty() ? "" : fmt::format(" (did you mean {}?)", shown(meant))));
-    }
-  }
-
- private:
-  using Names = std::map<std::string, std::string>;  ///< each with the name of what it is in
-
-  static void add_names(const std::string& parent, const json& value, Names& names,
-                        std::set<std::string>& objects) {
-    if (value.is_array())
-      for (const json& entry : value)
-        if (entry.is_object()) add_names(parent, entry, names, objects);
-    if (!value.is_object()) return;
-    objects.insert(parent);
-    for (const auto& [key, part] : value.items()) {
-      const std::string name = parent.empty() ? key : parent + "." + path_key(key);
-      names.emplace(name, parent);
-      add_names(name, part, names, objects);
-    }
-  }
-
-  Names gold_, rows_;
-  std::set<std::string> gold_objects_, row_objects_;
-};
-
-/// The first few of what is shown already.
-std::string list_some(const std::vector<std::string>& texts) {
-  constexpr size_t kShown = 5;
-  std::string list = fmt::format(
-      "{}", fmt::join(texts.begin(), texts.begin() + std::min<ptrdiff_t>(std::ssize(texts), kShown), ", "));
-  if (texts.size() > kShown) list += fmt::format(" and {} more", texts.size() - kShown);
-  return list;
-}
-
 }  // namespace
-
-std::string name_some(const std::string& what, const std::vector<std::string>& names) {
-  std::vector<std::string> texts;
-  for (const std::string& name : names) texts.push_back(shown(name));
-  return fmt::format("{} {}: {}", names.size(), what, list_some(texts));
-}
-
-std::vector<std::string> join_notices(const MetricItems& joined, const std::string& path,
-                                      const JoinOptions& options) {
-  std::vector<std::string> notices;
-  const auto add = [&](const std::string& text) { notices.push_back(fmt::format("{}: {}", path, text)); };
-  const auto of = [](const std::vector<std::string>& names, const char* noun, const char* rest) {
-    return plural(noun, std::ssize(names)) + rest;
-  };
-  if (!joined.repeated.empty())
-    add(fmt::format("{} with the id of an earlier row, left out ({})", counted(joined.repeated_rows, "row"),
-                    name_some(of(joined.repeated, "id", ""), joined.repeated)));
-  if (!joined.paired.empty())
-    add(name_some(of(joined.paired, "id", " of several rows, compared in the order of the rows"),
-                  joined.paired));
-  if (!joined.ambiguous.empty())
-    add(name_some(of(joined.ambiguous, "id", " with several gold answers that differ, left out"),
-                  joined.ambiguous));
-  if (!joined.unknown_attributes.empty())
-    add(fmt::format("{} of the gold that no row has, counted as null: {}",
-                    counted(std::ssize(joined.unknown_attributes), "attribute"),
-                    list_some(joined.unknown_attributes)));
-  if (!joined.unnamed_attributes.empty())
-    add(name_some(of(joined.unnamed_attributes, "attribute",
-                     options.unmentioned_absent ? " of the rows that the gold never names, counted as absent"
-                                                : " of the rows that the gold never names, not scored"),
-                  joined.unnamed_attributes));
-  if (!joined.long_lists.empty())
-    add(name_some(of(joined.long_lists, "long list",
-                     " of objects, whose entries were paired where equal and otherwise lot by lot"),
-                  joined.long_lists));
-  if (std::string notice = joined.unreadable.notice(path, "compared as text"); !notice.empty())
-    notices.push_back(std::move(notice));
-  return notices;
-}
 
 void check_gold(const Metric& metric, const std::vector<GoldAnswer>& gold) {
   if (gold.empty()) refuse("the gold file has no answers; give one that has");

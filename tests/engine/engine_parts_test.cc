@@ -23,7 +23,7 @@ TEST(AnswerTrie, WalksToEveryAnswerAndNowhereElse) {
   EXPECT_EQ(list(five), (Tokens{6, 7}));
   EXPECT_EQ(trie.advance(five, 6), -1);
   const auto seven = trie.advance(five, 7);
-  EXPECT_EQ(list(seven), (Tokens{8, 99})) << "an answer that goes on may also stop";
+  EXPECT_EQ(list(seven), (Tokens{8, 99})) << "an answer that begins another may also stop";
   EXPECT_EQ(trie.advance(seven, 99), -1);
   EXPECT_EQ(trie.advance(seven, 8), -1);
   EXPECT_EQ(trie.find(Tokens{5, 7, 99}), 2);
@@ -138,6 +138,8 @@ TEST(StopRules, FindTheBraceThatClosesTheObject) {
   EXPECT_EQ(object_end("\"a\": {\"b\": 1}"), std::string::npos);
   EXPECT_EQ(object_end("\"a\": \"\\\"}\""), std::string::npos);
   EXPECT_EQ(object_end(""), std::string::npos);
+  EXPECT_EQ(object_end("\"a\": [1}, {}}"), 8u) << "brackets do not count";
+  EXPECT_EQ(object_end("\"a\": 1]} {}}"), 8u);
 }
 
 }  // namespace

@@ -21,11 +21,10 @@ inline bool same_letters(std::string_view a, std::string_view b) {
   return true;
 }
 
-/// Calls `look` with the place and the depth of each character outside of strings, brackets with that of the
-/// text around them.
+/// Calls `look` with the place of each character outside of strings, quotes that open one included, until it
+/// returns false.
 template <class Look>
-void scan_json(std::string_view text, Look&& look) {
-  int64_t depth = 0;
+void scan_unquoted(std::string_view text, Look&& look) {
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -34,11 +33,23 @@ void scan_json(std::string_view text, Look&& look) {
       if (c == '"') quoted = false;
       continue;
     }
+    if (!look(i)) return;
+    quoted = c == '"';
+  }
+}
+
+/// Calls `look` with the place and the depth of each character outside of strings, brackets with that of the
+/// text around them.
+template <class Look>
+void scan_json(std::string_view text, Look&& look) {
+  int64_t depth = 0;
+  scan_unquoted(text, [&](size_t i) {
+    const char c = text[i];
     if (c == ']' || c == '}') --depth;
     look(i, depth);
     if (c == '[' || c == '{') ++depth;
-    if (c == '"') quoted = true;
-  }
+    return true;
+  });
 }
 
 /// The parts of a well-formed list or object, without its brackets, between its outermost commas.
