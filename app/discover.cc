@@ -14,66 +14,18 @@
 namespace sheaf {
 namespace {
 
-constexpr size_t kShownNames = 5;
-
 struct DiscoverOptions : JobOptions {
   std::string out;
   DiscoverSettings settings;
 };
 
-std::string replies_text(int64_t count) {
-  return count == 1 ? "1 reply" : fmt::format("{} replies", count);
-}
-
 std::string categories_text(int64_t count) {
   return count == 1 ? "1 category" : fmt::format("{} categories", count);
 }
 
-std::string some_of(const std::vector<std::string>& names) {
-  std::vector<std::string> some;
-  for (size_t i = 0; i < std::min(names.size(), kShownNames); ++i)
-    some.push_back('"' + shorten_text(names[i], 60) + '"');
-  return fmt::format(
-      "{}{}", fmt::join(some, ", "),
-      names.size() > kShownNames ? fmt::format(" and {} more", names.size() - kShownNames) : "");
-}
-
-/// What is wrong with the result; empty: nothing.
-std::vector<std::string> troubles(const DiscoverEnd& end) {
-  std::vector<std::string> all;
-  if (!end.unread.empty())
-    all.push_back(fmt::format("{} without a readable attribute: {}; the replies are in {}/run",
-                              replies_text(std::ssize(end.unread)), some_of(end.unread), end.work));
-  if (!end.rejected.empty())
-    all.push_back(fmt::format("{} rejected: {}; {}/run/rejects.jsonl says why",
-                              counted(std::ssize(end.rejected), "prompt"), some_of(end.rejected), end.work));
-  if (end.rejects > 0)
-    all.push_back(fmt::format("{} of the corpus cannot be read; the first: {}",
-                              counted(end.rejects, "record"), end.first_reject));
-  if (end.without_category > 0)
-    all.push_back(fmt::format("{} of the corpus left out: the category is blank or longer than 200 bytes",
-                              counted(end.without_category, "record")));
-  return all;
-}
-
 void print(const DiscoverOptions& options, const DiscoverEnd& end, int64_t attributes) {
   if (options.json) {
-    nlohmann::ordered_json categories = nlohmann::ordered_json::array();
-    for (const DiscoveredCategory& each : end.categories)
-      categories.push_back({{"category", each.name},
-                            {"records", each.records},
-                            {"shown", each.shown},
-                            {"prompts", each.prompts},
-                            {"read", each.read},
-                            {"attributes", each.attributes.size()},
-                            {"left_out", each.left_out}});
-    nlohmann::ordered_json out{{"categories", categories},
-                               {"unread", end.unread},
-                               {"rejected", end.rejected},
-                               {"rejects", end.rejects},
-                               {"without_category", end.without_category},
-                               {"further_categories", end.further_categories},
-                               {"work", end.work}};
+    nlohmann::ordered_json out = end.json();
     if (options.out.empty())
       out["schema"] = end.schema;
     else
@@ -109,12 +61,13 @@ int discover(const DiscoverOptions& options) {
   int64_t attributes = 0;
   for (const DiscoveredCategory& each : end.categories) attributes += std::ssize(each.attributes);
   if (file) file->write(end.schema);
-  for (const std::string& trouble : troubles(end)) print_note(trouble);
+  const std::vector<std::string> troubles = end.troubles();
+  for (const std::string& trouble : troubles) print_note(trouble);
   if (end.further_categories > 0)
     print_note(fmt::format("{} with fewer products not asked about; --categories sets how many are",
                            categories_text(end.further_categories)));
   print(options, end, attributes);
-  return troubles(end).empty() ? 0 : 1;
+  return troubles.empty() ? 0 : 1;
 }
 
 }  // namespace

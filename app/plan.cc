@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <set>
-
 #include "app/job_options.h"
 #include "app/signals.h"
 #include "app/terminal.h"
@@ -27,29 +24,6 @@ struct PlanOptions : JobOptions {
   ReuseWish reuse;
 };
 
-void show_prompt(const Stack& stack, const Tokenizer& tokenizer, int64_t number,
-                 const std::function<std::string(int32_t record)>& name) {
-  std::set<std::pair<int32_t, int32_t>> questions;
-  for (const Slot& slot : stack.slots) questions.emplace(slot.record, slot.question);
-  print_line(fmt::format("prompt {}: {} to decode, {}", number, counted(std::ssize(questions), "answer"),
-                         counted(stack.prompt_tokens(), "token")));
-  const auto text_of = [&](std::span<const TokenId> tokens) { return tokenizer.decode(tokens, false); };
-  print_text(stack_text(stack, text_of, name));
-  std::string_view which = "second";
-  for (Stack round = stack; round.next; which = "later") {
-    const bool lists = round.next->keeps_answers();
-    std::vector<Tokens> answers(round.slots.size());
-    for (size_t i = 0; i < answers.size(); ++i)
-      tokenizer.encode(lists ? R"( ["[entry 1]", "[entry 2]"],)" : fmt::format("[finding {}]", i + 1), false,
-                       answers[i]);
-    Stack next = round.next->after(answers, std::vector<double>(answers.size(), 0));
-    print_line(
-        fmt::format("then, in a {} round: {} to decode", which, counted(std::ssize(next.slots), "answer")));
-    print_text(stack_text(next, text_of, name));
-    round = std::move(next);
-  }
-}
-
 int plan(const PlanOptions& options) {
   stop_in_order();
   OpenedJob opened(options.read());
@@ -61,7 +35,8 @@ int plan(const PlanOptions& options) {
   const auto on_prompt = [&](int64_t number, const Stack& stack, const std::vector<Record>& records) {
     const auto id = [&](int32_t record) { return records[static_cast<size_t>(record)].id; };
     if (number == options.prompt)
-      show_prompt(stack, opened.tokenizer(), number, [&](int32_t record) { return id_text(id(record)); });
+      print_text(prompt_text(number, stack, opened.tokenizer(),
+                             [&](int32_t record) { return id_text(id(record)); }));
     if (number > options.dump) return;
     const std::string graph = dump_stack(stack, id);
     if (file)

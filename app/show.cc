@@ -3,7 +3,7 @@
 
 #include "app/job_options.h"
 #include "app/terminal.h"
-#include "core/report/row_sample.h"
+#include "core/report/values_text.h"
 #include "core/text/printable.h"
 #include "core/text/spelling.h"
 #include "core/text/wrap.h"
@@ -17,64 +17,10 @@ struct ShowOptions {
   bool json = false;
 };
 
-nlohmann::ordered_json row_json(const ShownRow& row) {
-  if (row.asks) {
-    nlohmann::ordered_json answers = nlohmann::ordered_json::array();
-    for (const AttributeValue& value : row.values.values)
-      answers.push_back({{"question", value.name}, {"answer", value_for_people(value.answer.value)}});
-    return {{"id", row.id}, {"document", row.document}, {"answers", std::move(answers)}};
-  }
-  nlohmann::ordered_json values = nlohmann::ordered_json::object();
-  for (const AttributeValue& value : row.values.values)
-    values[value.name] =
-        is_nested(value.answer.value) ? value_json(value.answer.value) : value_for_people(value.answer.value);
-  return {{"id", row.id}, {"category", row.values.category}, {"document", row.document}, {"values", values}};
-}
-
-std::string value_lines(const std::vector<AttributeValue>& values, const std::string& indent);
-
-/// Entries as YAML has them: each begins with a dash.
-std::string entry_lines(const std::vector<RowObject>& entries, const std::string& indent) {
-  std::string text;
-  for (const RowObject& entry : entries) {
-    std::string lines = value_lines(entry.values, indent + "  ");
-    if (lines.empty()) lines = "\n" + indent + "  ";
-    lines.replace(lines.find_first_not_of('\n') + indent.size(), 1, "-");
-    text += lines;
-  }
-  return text;
-}
-
-/// A line for each value, each behind a line break; what is inside of one is indented.
-std::string value_lines(const std::vector<AttributeValue>& values, const std::string& indent) {
-  std::string text;
-  for (const AttributeValue& value : values) {
-    text += fmt::format("\n{}{}:", indent, value.name);
-    const std::string note = value.answer.note.empty() ? "" : " (" + value.answer.note + ")";
-    if (const auto* object = std::get_if<RowObject>(&value.answer.value)) {
-      text += note + value_lines(object->values, indent + "  ");
-      continue;
-    }
-    const auto* entries = std::get_if<std::vector<RowObject>>(&value.answer.value);
-    if (entries && !entries->empty()) {
-      text += note + entry_lines(*entries, indent + "  ");
-      continue;
-    }
-    const nlohmann::ordered_json shown = value_for_people(value.answer.value);
-    text += fmt::format(" {}{}", shown.is_null() ? "null" : shown.get<std::string>(), note);
-  }
-  return text;
-}
-
-std::string values_text(const ExtractedValues& row) {
-  const std::string text = value_lines(row.values, "");
-  return text.empty() ? text : text.substr(1);
-}
-
 void show(const ShowOptions& options) {
   const ShownRows shown = show_rows(options.settings);
   if (options.json) {
-    for (const ShownRow& row : shown.rows) print_json(row_json(row), -1);
+    for (const ShownRow& row : shown.rows) print_json(shown_json(row), -1);
     return;
   }
   const auto columns = static_cast<size_t>(std::clamp(terminal_columns(Stream::out), 40, 160));

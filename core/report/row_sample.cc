@@ -1,9 +1,9 @@
 #include "core/report/row_sample.h"
 
 #include <algorithm>
-#include <fmt/ranges.h>
 
 #include "core/base/random_stream.h"
+#include "core/report/values_text.h"
 #include "core/text/spelling.h"
 #include "core/text/utf8.h"
 
@@ -33,7 +33,7 @@ std::string sample_text(const Record& record) {
 void add_sample_value(const std::string& name, const RowAnswer& answer, ordered_json& values) {
   if (values.size() == kSampleValues) return;
   values.push_back({{"name", valid_utf8(shorten_text(name, kLongestValue))},
-                    {"value", value_for_people(answer.value)},
+                    {"value", answer_for_people(answer)},
                     {"note", valid_utf8(shorten_text(answer.note, kLongestValue))}});
 }
 
@@ -56,24 +56,6 @@ constexpr size_t kKeptValues = 32, kValuesShown = 5;
 constexpr size_t kLongestCounted = 100;  // bytes of a value
 
 }  // namespace
-
-ordered_json value_for_people(const RowValue& value) {
-  const auto visit = [](const auto& held) -> ordered_json {
-    using Held = std::decay_t<decltype(held)>;
-    if constexpr (std::is_same_v<Held, std::nullptr_t>)
-      return nullptr;
-    else if constexpr (std::is_same_v<Held, std::vector<std::string>>)
-      return valid_utf8(shorten_text(fmt::format("{}", fmt::join(held, ", ")), kLongestValue));
-    else if constexpr (std::is_same_v<Held, std::string>)
-      return valid_utf8(shorten_text(held, kLongestValue));
-    else if constexpr (!std::is_arithmetic_v<Held>)
-      return valid_utf8(shorten_text(
-          value_json(held).dump(-1, ' ', false, ordered_json::error_handler_t::replace), kLongestValue));
-    else
-      return fmt::format("{}", held);
-  };
-  return std::visit(visit, value);
-}
 
 void RowSample::add(const Record& record, const Row& row) {
   const std::string text = sample_text(record);

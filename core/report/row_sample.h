@@ -28,9 +28,6 @@ class RowSample {
 /// Adds the sample of another session or shard.
 void add_row_sample(const nlohmann::ordered_json& from, nlohmann::ordered_json& to);
 
-/// A value as people read it: lists with commas, numbers as digits, null as JSON's null.
-nlohmann::ordered_json value_for_people(const RowValue& value);
-
 /// The most frequent of many values, in bounded memory (the space-saving algorithm): a value that is more
 /// than one in 32 is always among them.
 class CommonValues {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "core/report/values_text.h"
 #include "core/task/find_text.h"
 #include "core/task/record.h"
 #include "core/task/value.h"

@@ -16,4 +16,7 @@ struct InspectSettings {
 /// anything else, and to replace a file.
 nlohmann::ordered_json describe_path(const InspectSettings& settings);
 
+/// Lines for people about what describe_path() found, without the path and the proposed job.
+std::string description_text(const nlohmann::ordered_json& about);
+
 }  // namespace sheaf

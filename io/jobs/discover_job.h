@@ -40,6 +40,11 @@ struct DiscoverEnd {
   std::string first_reject;                    ///< place and reason
   int64_t further_categories = 0;              ///< categories beyond the most that are asked about
   std::string interrupted;                     ///< what to tell the user where it was; then the rest is empty
+
+  /// What is wrong with the result, a sentence each; empty: nothing.
+  std::vector<std::string> troubles() const;
+  /// Counts by category, and what is wrong; without the schema.
+  nlohmann::ordered_json json() const;
 };
 
 /// Asks a model for the attributes of each category, by a sample of its products (extract), and merges what

@@ -90,11 +90,14 @@ struct ShownRow {
 struct ShownRows {
   std::vector<ShownRow> rows;  ///< in input order
   int64_t matching = 0;        ///< of the run's rows
-  bool unfinished = false;     ///< the run goes on: rows that it has so far
+  bool unfinished = false;     ///< the run is not finished: only its committed rows are known
 };
 
 /// A random sample of a run's rows, with their documents.
 ShownRows show_rows(const ShowSettings& settings);
+
+/// A row as `sheaf show --json` prints it.
+nlohmann::ordered_json shown_json(const ShownRow& row);
 
 struct ReviewSettings : RunPlaces {
   std::vector<std::string> attributes;  ///< to check; empty: all

@@ -1,6 +1,7 @@
 #include "io/jobs/plan_job.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/engine/backend.h"
 #include "core/report/report.h"
@@ -23,6 +24,31 @@ std::string bin_title(std::string name) {
 }
 
 }  // namespace
+
+std::string prompt_text(int64_t number, const Stack& stack, const Tokenizer& tokenizer,
+                        const std::function<std::string(int32_t record)>& name) {
+  std::set<std::pair<int32_t, int32_t>> questions;
+  for (const Slot& slot : stack.slots) questions.emplace(slot.record, slot.question);
+  const auto text_of = [&](std::span<const TokenId> tokens) { return tokenizer.decode(tokens, false); };
+  std::string text =
+      fmt::format("prompt {}: {} to decode, {}\n", number, counted(std::ssize(questions), "answer"),
+                  counted(stack.prompt_tokens(), "token")) +
+      stack_text(stack, text_of, name);
+  std::string_view which = "second";
+  for (Stack round = stack; round.next; which = "later") {
+    const bool lists = round.next->keeps_answers();
+    std::vector<Tokens> answers(round.slots.size());
+    for (size_t i = 0; i < answers.size(); ++i)
+      tokenizer.encode(lists ? R"( ["[entry 1]", "[entry 2]"],)" : fmt::format("[finding {}]", i + 1), false,
+                       answers[i]);
+    Stack next = round.next->after(answers, std::vector<double>(answers.size(), 0));
+    text +=
+        fmt::format("then, in a {} round: {} to decode\n", which, counted(std::ssize(next.slots), "answer")) +
+        stack_text(next, text_of, name);
+    round = std::move(next);
+  }
+  return text;
+}
 
 int64_t JobPlan::stacks() const {
   int64_t all = 0;

@@ -39,6 +39,11 @@ struct JobPlan {
 /// Called with each prompt, counted from 1, and the records that its segments are of.
 using OnPrompt = std::function<void(int64_t number, const Stack& stack, const std::vector<Record>& records)>;
 
+/// A prompt and its later rounds as people read them, with marks where the answers of earlier rounds will
+/// stand. `name` names a record.
+std::string prompt_text(int64_t number, const Stack& stack, const Tokenizer& tokenizer,
+                        const std::function<std::string(int32_t record)>& name);
+
 /// `allow_empty`: a corpus of which nothing is left is no mistake. Empty where it was interrupted.
 /// `earlier`: runs whose answers are left out of the plan; null: none.
 std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool allow_empty,

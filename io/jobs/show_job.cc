@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/random_stream.h"
-#include "core/report/row_sample.h"
+#include "core/report/values_text.h"
 #include "core/task/find_text.h"
 #include "core/task/gold.h"
 #include "core/task/record_row.h"
@@ -138,6 +138,23 @@ ShownRows show_rows(const ShowSettings& settings) {
     shown.rows.push_back(std::move(about));
   }
   return shown;
+}
+
+nlohmann::ordered_json shown_json(const ShownRow& row) {
+  if (row.asks) {
+    nlohmann::ordered_json answers = nlohmann::ordered_json::array();
+    for (const AttributeValue& value : row.values.values) {
+      nlohmann::ordered_json& answer = answers.emplace_back();
+      answer = {{"question", value.name}, {"answer", value_for_people(value.answer.value)}};
+      if (value.answer.option) answer["option"] = *value.answer.option;
+    }
+    return {{"id", row.id}, {"document", row.document}, {"answers", std::move(answers)}};
+  }
+  nlohmann::ordered_json values = nlohmann::ordered_json::object();
+  for (const AttributeValue& value : row.values.values)
+    values[value.name] =
+        is_nested(value.answer.value) ? value_json(value.answer.value) : value_for_people(value.answer.value);
+  return {{"id", row.id}, {"category", row.values.category}, {"document", row.document}, {"values", values}};
 }
 
 }  // namespace sheaf

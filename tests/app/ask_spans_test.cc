@@ -54,6 +54,11 @@ class AskSpans : public testing::Test {
   std::vector<json> rows(const std::string& folder) const {
     return read_json_lines(read_text(scratch_.path(folder + "/rows-00000.jsonl")));
   }
+  /// "A) Well", of the question that has options.
+  static std::string with_option(const json& row) {
+    const json& answer = row["answers"][2];
+    return answer["answer"].get<std::string>() + ") " + answer["option"].get<std::string>();
+  }
   std::string text_of(size_t record) const {
     return read_json_lines(read_text(scratch_.path("corpus.jsonl")))[record]["text"];
   }
@@ -252,8 +257,17 @@ TEST_F(AskSpans, ShowPrintsAnswersUnderTheirQuestions) {
     ASSERT_EQ(row["answers"].size(), 4u);
     EXPECT_EQ(row["answers"][0]["question"], "Who?");
     EXPECT_EQ(row["answers"][0]["answer"], made[record]["answers"][0]["answer"]);
+    EXPECT_FALSE(row["answers"][0].contains("option"));
+    EXPECT_EQ(row["answers"][2]["answer"], made[record]["answers"][2]["answer"]);
+    EXPECT_EQ(row["answers"][2]["option"], made[record]["answers"][2]["option"]);
   }
-  EXPECT_NE(run_sheaf(scratch_, "show " + scratch_.path("out")).out.find("Who?: "), std::string::npos);
+  const Ran text = run_sheaf(scratch_, "show " + scratch_.path("out") + " --sample 100");
+  EXPECT_NE(text.out.find("Who?: "), std::string::npos) << text.out;
+  for (const json& row : made)
+    EXPECT_NE(text.out.find("How?: " + with_option(row)), std::string::npos) << row;
+  const json report = json::parse(read_text(scratch_.path("out/report.json")));
+  for (const json& row : report["sample"])
+    EXPECT_EQ(row["values"][2]["value"], with_option(made[std::stoul(row["id"].get<std::string>())]));
   const Ran nulls = run_sheaf(scratch_, "show " + scratch_.path("out") + " --json --where answer=null");
   EXPECT_EQ(nulls.exit_code, 0) << nulls.err;
   for (const char* wrong : {" --where Brand=x", " --category Tea"})
