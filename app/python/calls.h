@@ -59,8 +59,8 @@ class CallListener : public RunListener {
 ///
 ///   kind      request                                                     result
 ///   open      job                                                         model, engine (its address)
-///   run       job, set, output, restart, allow_empty, limit, reuse        rows, report, rejects, notes,
-///   output, ... plan      job, set, limit, answer_tokens                              as `sheaf plan --json`
+///   run       job, set, output, restart, allow_empty, limit, reuse        rows, report, rejects, ...
+///   plan      job, set, limit, answer_tokens                              as `sheaf plan --json`
 ///   estimate  job, set, hardware, records, devices, model                 as `sheaf estimate --json`
 ///   score     predictions, gold, metric, job, ...                         as `sheaf score --json`
 ///   inspect   path, model                                                 as `sheaf inspect --json`

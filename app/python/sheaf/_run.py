@@ -65,70 +65,11 @@ def _request(job: Job, **settings: Any) -> dict:
     return {"job": _job(job), **{key: value for key, value in settings.items() if value is not None}}
 
 
-def _run(
-    engine: Optional[int],
-    job: Job,
-    table: Any,
-    on_progress: Optional[Callable[[Progress], object]],
-    settings: Dict[str, Any],
-) -> Run:
-    call = Call("run", _request(job, **settings), engine, table)
-    told = call.result(on_progress)
-    if told["interrupted"]:
-        raise KeyboardInterrupt(told["interrupted"])
-    return Run(call, told)
+class _Runner:
+    """Runs jobs, each on a model of its own. `sheaf.run` and `Engine.run` are its method."""
 
-
-def run(
-    job: Job,
-    table: Any = None,
-    on_progress: Optional[Callable[[Progress], object]] = None,
-    *,
-    output: Union[str, "os.PathLike[str]", bool, None] = None,
-    restart: bool = False,
-    allow_empty: bool = False,
-    limit: int = 0,
-    set: Optional[Dict[str, Any]] = None,
-    reuse: Optional[List[str]] = None,
-) -> Run:
-    """Runs a job: one typed row for each record, in input order.
-
-    job          the path of a job file, or the job as a dict with the same keys (docs/job.md). Paths in a file are
-                 relative to its folder, paths in a dict to the working directory.
-    table        the records, in place of input.path and input.format: anything with `__arrow_c_stream__`, such as a
-                 table of pyarrow, polars or pandas, or a query of DuckDB. It is read batch by batch.
-    on_progress  is called a few times a second with a dict: records, rejects, tokens, total (None while unknown) and
-                 text, the line that the command line shows. What it raises stops the run.
-    output       a folder in place of output.path; False: no folder, whatever the job says. A job with a folder resumes
-                 there, and a run that is finished there is taken as it is. Without a folder the rows are kept in a
-                 temporary file.
-    restart      run again; what the output folder holds is replaced once the new run is finished.
-    allow_empty  a run without any row is no error.
-    limit        read at most so many records; 0: as the job says.
-    set          other values for keys of the job: {"method.documents": 4}.
-    reuse        finished runs whose answers are taken where nothing that decides them has changed; needs a folder.
-
-    Ctrl-C stops the run between two steps and raises KeyboardInterrupt; what is finished is kept in the output folder,
-    and the same call resumes. Other threads of Python go on while sheaf decodes. Mistakes are sheaf.JobError, failures
-    of the machine sheaf.Error.
-    """
-    settings = dict(output=_output(output), restart=restart, allow_empty=allow_empty, limit=limit, set=set, reuse=reuse)
-    return _run(None, job, table, on_progress, settings)
-
-
-def _output(output: Any) -> Any:
-    return output if output is None or isinstance(output, bool) else os.fspath(output)
-
-
-class Engine:
-    """A model that is kept open between runs: weights, tokenizer and memory for keys and values stay.
-
-    Made by `sheaf.open`. Two threads may share one; their runs take turns. Close it, or use it in a `with` block.
-    """
-
-    def __init__(self, engine: int, model: str):
-        self._engine: Optional[int] = engine
-        self.model = model
+    def _opened(self) -> Optional[int]:
+        return None
 
     def run(
         self,
@@ -143,14 +84,59 @@ class Engine:
         set: Optional[Dict[str, Any]] = None,
         reuse: Optional[List[str]] = None,
     ) -> Run:
-        """As sheaf.run, on this model. The job's `model` and `engine` sections may be left out; keys that say where
-        and how to compute must not differ from those that the engine was opened with."""
+        """Runs a job: one typed row for each record, in input order.
+
+        job          the path of a job file, or the job as a dict with the same keys (docs/job.md). Paths in a file are
+                     relative to its folder, paths in a dict to the working directory.
+        table        the records, in place of input.path and input.format: anything with `__arrow_c_stream__`, such as
+                     a table of pyarrow, polars or pandas, or a query of DuckDB. It is read batch by batch.
+        on_progress  is called a few times a second with a dict: records, rejects, tokens, total (None while unknown)
+                     and text, the line that the command line shows. What it raises stops the run.
+        output       a folder in place of output.path; False: no folder, even if the job names one. A job with a folder
+                     resumes there, and a run that is finished there is taken as it is. Without a folder the rows are
+                     kept in a temporary file.
+        restart      run again; what the output folder holds is replaced once the new run is finished.
+        allow_empty  a run without any row is no error.
+        limit        read at most so many records; 0: as the job says.
+        set          other values for keys of the job: {"method.documents": 4}.
+        reuse        finished runs whose answers are taken where nothing that decides them has changed; needs a folder.
+
+        Ctrl-C stops the run between two steps and raises KeyboardInterrupt; what is finished is kept in the output
+        folder, and the same call resumes. Other Python threads keep running while sheaf decodes. Mistakes are
+        sheaf.JobError, failures of the machine sheaf.Error.
+
+        `sheaf.run` opens the job's model. With `Engine.run`, the job's `model` and `engine` sections may be left out;
+        keys that say where and how to compute must not differ from those that the engine was opened with.
+        """
+        engine = self._opened()
+        folder = output if output is None or isinstance(output, bool) else os.fspath(output)
+        request = _request(
+            job, output=folder, restart=restart, allow_empty=allow_empty, limit=limit, set=set, reuse=reuse
+        )
+        call = Call("run", request, engine, table)
+        told = call.result(on_progress)
+        if told["interrupted"]:
+            raise KeyboardInterrupt(told["interrupted"])
+        return Run(call, told)
+
+
+run = _Runner().run
+
+
+class Engine(_Runner):
+    """A model that is kept open between runs: weights, tokenizer and memory for keys and values stay.
+
+    Made by `sheaf.open`. Two threads may share one; their runs take turns. Close it, or use it in a `with` block.
+    """
+
+    def __init__(self, engine: int, model: str):
+        self._engine: Optional[int] = engine
+        self.model = model
+
+    def _opened(self) -> int:
         if self._engine is None:
             raise ValueError("the engine is closed")
-        settings = dict(
-            output=_output(output), restart=restart, allow_empty=allow_empty, limit=limit, set=set, reuse=reuse
-        )
-        return _run(self._engine, job, table, on_progress, settings)
+        return self._engine
 
     def close(self) -> None:
         """Frees the model. Runs that it made stay readable."""
