@@ -90,7 +90,7 @@ int exit_code_of(const Run& run) {
 }
 
 /// Adds a command. `run` is called once its arguments are read, and gives the exit code where it can end well
-/// with another one than 0; it throws sheaf::Error where the command cannot go on.
+/// with another one than 0; it throws sheaf::Error where the command cannot continue.
 template <class Run>
 CLI::App& add_command(Program& program, const std::string& name, const std::string& help,
                       const std::vector<Argument>& arguments, const Run& run) {

@@ -31,7 +31,7 @@ Argument reuse_options(ReuseWish& wish) {
         "folder, a URI, or latest:out/{date} for the newest finished run that matches (may be repeated)",
         kRepeatable, value_name("FOLDER")},
        {"--reuse-if-exists", wish.if_exists,
-        "Go on where a run of --reuse does not exist, as on the first night (otherwise exit code 2)"}});
+        "Continue where a run of --reuse does not exist, as on the first night (otherwise exit code 2)"}});
 }
 
 Argument JobOptions::arguments() {

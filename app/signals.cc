@@ -39,7 +39,7 @@ void set_up_signals() {
   ::sigaction(SIGBUS, &bus, nullptr);
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGTERM, take_signal);
-  // Whoever starts a program with one of these ignored, as nohup does, wants it to go on.
+  // Whoever starts a program with one of these ignored, as nohup does, wants it to keep running.
   for (const int number : {SIGINT, SIGHUP})
     if (std::signal(number, take_signal) == SIG_IGN) std::signal(number, SIG_IGN);
 }

@@ -23,7 +23,7 @@ bool wants_colours();
 /// Columns of the terminal on a stream; `otherwise` where it does not say or is none.
 int terminal_columns(Stream of = Stream::err, int otherwise = 80);
 
-/// One line, whatever the names in it hold.
+/// One line: line breaks and control characters in names are escaped.
 void print_line(std::string_view text, Stream to = Stream::out);
 /// Lines that are laid out already; names in them went through printable_line().
 void print_text(std::string_view text, Stream to = Stream::out);

@@ -70,7 +70,7 @@ struct Gating {
   void run(float* both, int64_t first, int64_t pairs, int64_t rows, float* y, int64_t y_stride) const;
 };
 
-/// The product of a gate and an up matrix in turns, and its gating; y likewise.
+/// The product of a gate and an up matrix in turns, gated; y has room for outputs rounded up to kPanel.
 void apply_gated(const PackedLinear& linear, const Kernels& kernels, const Gating& gating, ThreadPool& pool,
                  const float* x, int64_t x_stride, int64_t rows, float* y, int64_t y_stride);
 
@@ -111,7 +111,7 @@ class IntRows {
 void apply(const IntLinear& linear, const IntKernels& kernels, ThreadPool& pool, const IntRows& x,
            int64_t first, int64_t rows, float* y, int64_t y_stride);
 
-/// The product of a gate and an up matrix in turns, and its gating; y likewise.
+/// The product of a gate and an up matrix in turns, gated; y has room for outputs rounded up to kPanel.
 void apply_gated(const IntLinear& linear, const IntKernels& kernels, const Gating& gating, ThreadPool& pool,
                  const IntRows& x, int64_t first, int64_t rows, float* y, int64_t y_stride);
 

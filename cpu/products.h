@@ -93,7 +93,8 @@ class ProductRows {
   /// y[row][n] = Σₖ x[row][k] · W[n][k] for the rows of a share; y has room for outputs rounded up to kPanel
   /// in every row.
   void multiply(const Linear& linear, const RowShare& share, float* y, int64_t y_stride) const;
-  /// y[row][n] = activation(gate) · up, of a gate and an up matrix in turns; y likewise.
+  /// y[row][n] = activation(gate) · up, of a gate and an up matrix in turns; y has room for outputs
+  /// rounded up to kPanel in every row.
   void multiply_gated(const Linear& linear, const Gating& gating, const RowShare& share, float* y,
                       int64_t y_stride) const;
 

@@ -3,7 +3,7 @@
 
   python3 configs/cluster/ray_driver.py JOB.yaml OUT --shards 64
 
-All nodes need sheaf and the same folder for OUT. Run it again to go on after any failure. `sheaf status OUT` shows how
+All nodes need sheaf and the same folder for OUT. Run it again to resume after any failure. `sheaf status OUT` shows how
 far the parts are; each has a log, OUT/log-3.jsonl."""
 import argparse
 import os

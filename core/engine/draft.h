@@ -15,8 +15,8 @@ struct DraftOptions {
   double relative_cost = 1;  ///< of a FLOP, beside the model's: less where it computes in fewer bits
 };
 
-/// A smaller model that follows the answers another one decodes, with keys and values of its own, and says
-/// how each may go on.
+/// A smaller model that follows the answers another one decodes, with keys and values of its own, and guesses
+/// their next tokens.
 class Draft {
  public:
   Draft(Backend& backend, const DraftOptions& options);
@@ -38,7 +38,7 @@ class Draft {
     std::vector<bool> ready_;           ///< per slot, whether all that it sees is
   };
 
-  /// An answer to go on with.
+  /// An answer to guess further tokens of.
   struct Line {
     Prompt* prompt;
     int32_t slot;

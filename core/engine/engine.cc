@@ -183,7 +183,7 @@ void Engine::start_step(const Sink& done) {
   }
 }
 
-/// Guesses how answers go on where the step has room for more than what is known.
+/// Guesses the next tokens of answers where the step has room for more than what is known.
 void Engine::propose() {
   const int64_t room = std::min(options_.tokens_per_step, row_limit_) - waiting_prompts_ - backlog_;
   if (room <= 0 || waiting_prompts_ == 0) return;

@@ -16,7 +16,7 @@ bool follows_null(const Tokens& null, const Tokens& answer) {
   return std::equal(null.begin(), null.begin() + shared, answer.begin());
 }
 
-/// The token that would go on with null; -1 where the answer is another one, or null is complete or not
+/// The next token of null; -1 where the answer is another one, or null is complete or not
 /// allowed.
 TokenId next_of_null(const Slot& asked, const Tokens& answer, std::span<const TokenId> allowed) {
   const Tokens& null = asked.watch->null;

@@ -6,7 +6,7 @@ namespace sheaf {
 namespace {
 
 /// Whether the answers may be guessed. Those that see each other while they are decoded, or are dropped once
-/// another option is likelier, go on together; chains pick together.
+/// another option is likelier, advance together; chains pick together.
 bool may_guess(const Stack& stack) {
   const auto alone = [](const Slot& slot) { return slot.prompts() == 1 && slot.option == 0; };
   const auto abreast = [](const Segment& segment) {

@@ -6,7 +6,7 @@
 
 namespace sheaf {
 
-/// How an answer may go on.
+/// Tokens that an answer may have next.
 struct Guess {
   Tokens tokens;
   std::vector<int32_t> kinds;  ///< of each token, what its chance follows from (Speculator)

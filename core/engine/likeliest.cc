@@ -32,7 +32,7 @@ double LikeliestSearch::bound(double logprob) const {
   return score(logprob, static_cast<size_t>(slot_.max_tokens));
 }
 
-/// The token that goes on with null; -1 where the path is another answer.
+/// The next token of null; -1 where the path is another answer.
 TokenId LikeliestSearch::next_of_null() const {
   const bool follows = path_.size() < null_.size() && std::equal(path_.begin(), path_.end(), null_.begin());
   return follows ? null_[path_.size()] : -1;

@@ -72,13 +72,13 @@ Pair exp_of_negative(Pair x) {
   return p * std::bit_cast<Pair>((std::bit_cast<IntPair>(shifted) + 1023) << 52);
 }
 
-// Four floats, likewise.
+// Four floats, written out for the reason given at Pair.
 using Quad = float __attribute__((vector_size(16)));
 using IntQuad = int32_t __attribute__((vector_size(16)));
 
 /// e^x for x <= 0 to about 3e-7 of itself; all below -87 counts as -87, next to nothing. NaN stays.
 [[gnu::always_inline]] inline Quad exp_of_negative(Quad x) {
-  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23, as above
+  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer, left in the low bits
   const Quad lowest = Quad{} - 87.0f;
   x = x < lowest ? lowest : x;
   x *= 1.44269504f;

@@ -10,8 +10,8 @@
 namespace sheaf {
 namespace {
 
-/// Whether every segment goes on where the last one that it sees ends, and sees all that that one sees.
-bool goes_on_in_order(const Stack& stack) {
+/// Whether every segment begins where the last one that it sees ends, and sees all that that one sees.
+bool follow_in_order(const Stack& stack) {
   std::vector<bool> grows(stack.segments.size(), false);  // by an answer
   for (const Slot& slot : stack.slots)
     for (SegmentId id = slot.answer; id < slot.answer + slot.prompts(); ++id) grows[id] = true;
@@ -98,7 +98,7 @@ Resident* Residents::find(const std::optional<Key>& key) const {
 }
 
 bool Residents::in_pages(const Stack& stack) const {
-  return whole_pages_ && goes_on_in_order(stack);
+  return whole_pages_ && follow_in_order(stack);
 }
 
 int32_t Residents::pages_needed(const Stack& stack) const {

@@ -40,7 +40,7 @@ struct Resident {
   int32_t first_position = 0;
   bool in_pages = false;       ///< laid out as if it and all that it sees were one segment, see Residents
   int32_t lead = 0;            ///< in_pages: copies of the keys before its own in its first page
-  Resident* before = nullptr;  ///< in_pages: the resident that it goes on from
+  Resident* before = nullptr;  ///< in_pages: the resident whose end it follows
   int32_t keys = 0;            ///< rows written so far, this step's included
   int32_t users = 0;           ///< unfinished segments that see it or are it, in all stacks
   int32_t reserved = 0;        ///< pages set aside for it and not yet taken
@@ -63,10 +63,10 @@ struct Resident {
 /// resident, so a common prefix is computed and stored once whatever the method; unused shared ones stay
 /// until their pages are needed, oldest first.
 ///
-/// With `whole_pages`, only whole pages are shared: a segment that goes on in the middle of a page starts
+/// With `whole_pages`, only whole pages are shared: a segment that begins in the middle of a page starts
 /// with copies of the keys before it there. So a row's keys lie in the same slots of the same pages, whether
 /// they are of one segment or of several, and a backend that adds up page by page gets the same sums. Only
-/// stacks whose segments go on from one another at consecutive positions are laid out so.
+/// stacks whose segments follow one another at consecutive positions are laid out so.
 class Residents {
  public:
   Residents(PagePool& pool, bool whole_pages) : pool_(pool), whole_pages_(whole_pages) {}

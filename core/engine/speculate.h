@@ -72,7 +72,7 @@ class DraftPay {
   int32_t next_pause_ = kFirstPause;
 };
 
-/// Speculative decoding: tokens that are likely to go on with an answer are computed in the same step as its
+/// Speculative decoding: tokens that an answer is likely to have next are computed in the same step as its
 /// last one. Each is picked as without, so answers stay the same; those that agree are kept.
 struct Speculation {
   bool lookup = false;     ///< what followed, in the text an answer sees, the tokens that it ends with
@@ -118,13 +118,13 @@ class Speculator {
   /// draft beside the model's, as a share, as far as is known.
   Speculator(const Speculation& options, const StopRules& rules, EngineStats& stats, double draft_cost = 0);
 
-  /// Guesses how the waiting answers go on and decides how much of that the step computes. `prompts_wait`:
+  /// Guesses further tokens of the waiting answers and decides how many the step computes. `prompts_wait`:
   /// others take the place of prompts that are complete. Returns the seconds that the draft took.
   double propose(std::list<Flight>& flights, bool prompts_wait, const PlannedStep& step);
   /// Compares the pick after `at` rightly proposed tokens with the guess; where that counts as right, the
   /// pick becomes it.
   bool verify(OpenSlot& slot, const Guess& guess, size_t at, Picked& picked);
-  /// A complete answer, for others that go on alike.
+  /// A complete answer, from which those of others may be guessed.
   void remember(const Stack& stack, const Slot& slot, const Tokens& answer);
   void count_step(double load, double seconds) { cost_.count(load, seconds); }
 

@@ -7,7 +7,7 @@
 
 namespace sheaf {
 
-constexpr double kLeastDrafted = 0.2;  // chance of a guess that the draft goes on with
+constexpr double kLeastDrafted = 0.2;  // chance of a guess that the draft builds on
 constexpr int32_t kPromptStep = 64;    // tokens of a step that a prompt's time is taken from
 
 bool Speculator::asks_draft() {
@@ -123,7 +123,7 @@ void Speculator::ask_rounds(std::span<DraftedAnswer> answers, const PlannedStep&
     }
     pay_.count_round(static_cast<double>(active.size()), round);
     spent_ += round;
-    // What is right does not depend on a draft, so it is left out, and the run goes on.
+    // What is right does not depend on a draft, so the run continues without it.
     stats_.draft_unsound |=
         std::ranges::any_of(picked, [](const Picked& each) { return std::isnan(each.logprob); });
     size_t kept = 0;

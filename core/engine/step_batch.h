@@ -89,7 +89,7 @@ struct StepBatch {
   std::vector<Pick> picks;  ///< rows that reach the output projection, ascending rows
   Tokens allowed;           ///< token lists that picks point into, ascending ids
 
-  int32_t decode_tokens = 0;  ///< the first rows: each goes on with an answer; the others are of prompts
+  int32_t decode_tokens = 0;        ///< the first rows, which continue answers; the others are of prompts
   std::vector<RowRun> shared_rows;  ///< rows of instructions and documents, ascending; backends need not look
 
   int32_t rows() const { return static_cast<int32_t>(tokens.size()); }

@@ -70,7 +70,7 @@ double DraftPay::round_seconds(double lines, double plain) const {
 }
 
 double DraftPay::tokens_left(int64_t decoded, int64_t most) const {
-  // An answer that has outlived the others may go on as long again.
+  // An answer that has outlived the others may last as long again.
   const auto known = static_cast<double>(decoded);
   const double left = std::max(answer_tokens_ - known, decoded > kShort ? known : 0.0);
   return std::min(left, static_cast<double>(most - decoded));

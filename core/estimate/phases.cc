@@ -162,8 +162,9 @@ std::string phases_text(const PhaseTable& table, double balance) {
   }
   text.rows.push_back(row_of("all", "", table.total().total(), balance));
   return text.text() +
-         (balance > 0 ? fmt::format("The device computes as long as it reads at {:.0f} FLOP/B.\n", balance)
-                      : "");
+         (balance > 0
+              ? fmt::format("At {:.0f} FLOP/B, the device takes as long to compute as to read.\n", balance)
+              : "");
 }
 
 ordered_json phases_json(const PhaseTable& table, double balance) {

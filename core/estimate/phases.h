@@ -80,7 +80,8 @@ class PhaseCount final : public StepObserver {
   PhaseTable table_;
 };
 
-/// For people. `balance`: FLOPs per byte at which the device computes as long as it reads; 0: not known.
+/// For people. `balance`: FLOPs per byte at which the device takes as long to compute as to read; 0: not
+/// known.
 std::string phases_text(const PhaseTable& table, double balance);
 nlohmann::ordered_json phases_json(const PhaseTable& table, double balance);
 

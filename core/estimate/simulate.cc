@@ -124,7 +124,7 @@ MemoryPlan plan_memory(const EstimateCase& asked) {
         config, plan.tokens_per_step, std::min(plan.tokens_per_step, kCudaPicksAtOnce), fp8_keys));
     plan.pool =
         static_cast<double>(cuda_pool_bytes(static_cast<int64_t>(std::max(0.0, plan.usable - plan.weights))));
-  } else {  // the weights packed anew; the embedding stays as it is
+  } else {  // the weights are packed again; the embedding stays as it is
     const double bytes = hardware.wanted == Precision::int8 ? 1 : hardware.wanted == Precision::int16 ? 2 : 4;
     plan.weights = bytes * parameters(config);
     plan.activations = static_cast<double>(cpu_step_bytes(config, plan.tokens_per_step));

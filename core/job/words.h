@@ -125,7 +125,7 @@ inline constexpr std::string_view kWords<SpanSearch>[] = {"greedy", "likeliest"}
 /// How one of several allowed answers is chosen.
 enum class OptionChoice : uint8_t {
   likeliest,  ///< the one that is likeliest as a whole
-  greedy,     ///< token by token, each the likeliest of those that an option goes on with
+  greedy,     ///< token by token, each the likeliest of the next tokens of options
 };
 template <>
 inline constexpr std::string_view kWords<OptionChoice>[] = {"likeliest", "greedy"};

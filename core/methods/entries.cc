@@ -30,7 +30,8 @@ class EntryRound final : public NextRound {
       asked.before.assign(prompt.tokens.begin(),
                           prompt.tokens.end() - static_cast<std::ptrdiff_t>(list.question_tokens));
       for (const Sight& sight : prompt.sees) {
-        if (sight.abreast) fail("a list of objects sees values that are decoded beside it");
+        if (sight.abreast)
+          fail("the question of a list of objects sees a value that is decoded in parallel with it");
         asked.sees.push_back({copied(stack, sight.segment, number)});
       }
       asked.list = std::move(list);

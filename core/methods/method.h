@@ -71,9 +71,10 @@ void think_first(Stack& stack);
 /// Entries that a list is taken to have where nothing is decoded.
 constexpr size_t kExpectedEntries = 4;
 
-/// Makes the questions about the entries that answers list a later round (QuestionParts::entries): a prompt
-/// of its own for each, where nothing is shared, else side by side behind what the list's own question saw,
-/// those of an entry behind what stands before the entry. `records`: those of the stack.
+/// Gives a stack whose questions list entries (QuestionParts::entries) a later round, which asks every
+/// question about every entry that the answers list. Where nothing is shared, each has a prompt of its own;
+/// otherwise they see what the list's question saw and the text that opens their entry, and do not see each
+/// other. `records`: those of the stack.
 void ask_entries(Stack& stack, std::span<const RecordParts> records);
 
 /// Refuses a record without documents to be read one by one.
@@ -126,7 +127,7 @@ std::string list_trouble(const Job& job);
 
 /// Why a job cannot draw several samples; empty: it can.
 std::string samples_trouble(const Job& job);
-/// Why a job cannot extract values inside of values; empty: it can, or its schema has none.
+/// Why a job cannot extract objects and lists of objects; empty: it can, or its schema has none.
 std::string nested_trouble(const Job& job, const Schema& schema);
 /// Why the questions of a prompt cannot be limited; empty: they can. `task` may be none: any.
 std::string questions_trouble(const Job::Method& method, TaskKind task);

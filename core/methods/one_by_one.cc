@@ -61,7 +61,7 @@ class ScoredChains final : public NextRound {
 };
 
 /// How likely each document makes a question: a prompt with the document and the question's first token,
-/// which is forced to go on with the others.
+/// which the others are forced to follow.
 Stack score_question(const RecordParts& record, size_t q, const Tokens& question, bool shared) {
   Stack stack;
   const auto rest = std::make_shared<AnswerTrie>(

@@ -38,7 +38,7 @@ Metric mean_metric(std::string_view name, std::string_view about, std::span<cons
           .evaluate = evaluate_mean<best>};
 }
 
-/// Where 95 % of the values lie when the units are drawn anew, with replacement, as often as there are units
+/// Where 95 % of the values lie when the units are drawn again, with replacement, as often as there are units
 /// (percentile bootstrap). Nothing for counts and for values that too few draws have.
 std::vector<std::optional<Interval>> resample_intervals(const Scores& scores, const ScoreOptions& options);
 

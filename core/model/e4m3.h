@@ -13,7 +13,7 @@ uint8_t to_e4m3(float value);
 
 /// The scale by which `out` [row.size()] must be multiplied to get the row back: its largest absolute value
 /// becomes 448; or with `by_power` a power of two, as suits MXFP4: then a row stays as it is unless its
-/// smallest digits are less than a 2^17th of the largest.
+/// smallest digit is less than its largest power of two divided by 2^17.
 float to_e4m3(std::span<const float> row, uint8_t* out, bool by_power = false);
 
 }  // namespace sheaf

@@ -50,7 +50,7 @@ class Pipeline {
   EngineStats engine_stats() const;
   /// Comes after every step of an engine, on its thread; those of all engines come one after the other.
   std::function<void(size_t engine, const EngineStats& of_all)> on_step;
-  /// An engine failed, and the others go on without it. Likewise.
+  /// An engine failed, and the others continue without it. Comes on its thread, and never during on_step.
   std::function<void(size_t engine, const std::string& why)> on_failed;
   /// Comes after the last row and reject of every window, and every few seconds after those of its first
   /// records that are complete, unless answers depend on other records. `position`: the number of the corpus

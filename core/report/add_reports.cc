@@ -27,7 +27,7 @@ void add_figures(const ordered_json& from, Kind kind, ordered_json& to) {
 }
 
 void add_field(const ReportField& field, const ordered_json& earlier, ordered_json& sum) {
-  if (field.adds == Adds::last || field.adds == Adds::anew) return;
+  if (field.adds == Adds::last || field.adds == Adds::derived) return;
   const auto place = field.pointer();
   if (!field.always && !earlier.contains(place)) return;
   const ordered_json& before = earlier.at(place);

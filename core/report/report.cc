@@ -110,7 +110,7 @@ ordered_json report_json(const Report& r) {
 
 void set_rates(ordered_json& report) {
   for (const ReportField& field : report_fields())
-    if (field.adds == ReportField::Adds::anew && !field.path.empty())
+    if (field.adds == ReportField::Adds::derived && !field.path.empty())
       if (const auto figure = field.made(report)) report[field.pointer()] = *figure;
 }
 

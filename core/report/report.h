@@ -50,9 +50,9 @@ struct Report {
 inline constexpr int64_t kReportVersion = 4;
 
 nlohmann::ordered_json report_json(const Report& report);
-/// Makes the rates and shares of a report anew from its counts and seconds.
+/// Makes the rates and shares of a report from its counts and seconds.
 void set_rates(nlohmann::ordered_json& report);
-/// Two reports of parts of one run as one: counts and seconds are summed, rates are made anew from the sums,
+/// Two reports of parts of one run as one: counts and seconds are summed, rates are made from the sums,
 /// the throughput of `later` follows on that of `earlier`. What describes the run is taken from `later`.
 /// Throws nlohmann's exceptions where one of them is no whole report.
 nlohmann::ordered_json add_reports(const nlohmann::ordered_json& earlier,

@@ -120,7 +120,7 @@ ReportField rate(std::string_view path, Made made, std::string_view title = {},
                  std::string (*show)(double) = nullptr, Better better = Better::neither) {
   return {.path = path,
           .kind = Kind::number,
-          .adds = Adds::anew,
+          .adds = Adds::derived,
           .made = made,
           .title = title,
           .show = show,

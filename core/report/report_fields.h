@@ -28,7 +28,7 @@ struct ReportField {
     most,
     first,
     last,
-    anew,  ///< made from the other figures
+    derived,  ///< made from the other figures
   };
   enum class Better : uint8_t { neither, more, less };
 
@@ -36,7 +36,7 @@ struct ReportField {
   Kind kind = Kind::count;
   Adds adds = Adds::sum;
   nlohmann::ordered_json (*of_run)(const Report& run) = nullptr;  ///< null: such a run has none
-  std::optional<double> (*made)(const nlohmann::ordered_json& report) = nullptr;  ///< by Adds::anew
+  std::optional<double> (*made)(const nlohmann::ordered_json& report) = nullptr;  ///< by Adds::derived
   bool always = true;           ///< false: only some runs, or later versions of sheaf, have it
   std::string_view with = {};   ///< a place that no report has without this one
   std::string_view title = {};  ///< for people; empty: not compared and not listed

@@ -36,7 +36,7 @@ td.bar { width: 26%; vertical-align: middle; } .share { height: .55rem; }
 .columns h3 { margin-top: 0; } .columns table { table-layout: fixed; }
 .columns td.bar { width: 26%; vertical-align: top; padding-top: .55rem; } .columns td.n { width: 15%; }
 .columns h3 { overflow-wrap: anywhere; } .columns { columns: 22rem 2; column-gap: 2rem; } .columns > div { break-inside: avoid; padding-bottom: .6rem; }
-/* A shadow at the edge beyond which a table goes on; it leaves when that end is reached. */
+/* A shadow at the edge beyond which a table continues; it disappears when that end is reached. */
 .scroll { overflow-x: auto; background: linear-gradient(to right, var(--card) 30%, transparent) left / 3rem 100%,
   linear-gradient(to left, var(--card) 30%, transparent) right / 3rem 100%,
   linear-gradient(to right, var(--shadow), transparent) left / 1rem 100%,

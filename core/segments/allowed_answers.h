@@ -30,8 +30,8 @@ class AllowedAnswers {
   virtual std::string name() const { return {}; }
 };
 
-/// A list of answers as a trie of token ids: at each node the tokens that go on are allowed, and where an
-/// answer ends but others go on, the `stop` token too. Deciding stops at a node with no way on.
+/// A list of answers as a trie of token ids: at each node the next tokens are allowed, and where an
+/// answer ends but longer ones do not, the `stop` token too. Deciding stops at a node without children.
 class AnswerTrie : public AllowedAnswers {
  public:
   /// `answers` are not empty and differ; `stop` ends an answer that is the beginning of another one; -1

@@ -120,7 +120,7 @@ class NextRound {
   virtual Stack after(std::span<const Tokens> answers, std::span<const double> logprobs) const = 0;
   /// The longest that it can be. The tokens of its answers mean nothing.
   virtual Stack longest() const = 0;
-  /// As long as it may well be, where nothing is decoded. Likewise.
+  /// As long as it may well be, where nothing is decoded. The tokens of its answers mean nothing.
   virtual Stack expected() const;
 };
 
@@ -134,7 +134,7 @@ struct Stack {
   int64_t window = 0;                                ///< the window of the corpus that its records belong to
 
   SegmentId add(Segment segment);
-  /// A segment that goes on where the last one that it sees ends.
+  /// A segment that begins where the last one that it sees ends.
   SegmentId add_after(std::vector<Sight> sees, Role role, Tokens tokens, bool shared = false);
   int32_t end_position(SegmentId id) const;  ///< the position after the segment's last known token
   /// Whether nobody but the next round reads its answers.

@@ -52,7 +52,7 @@ struct DocumentLabel {
 struct BinParts {
   Tokens instruction;
   Tokens opening;  ///< after a document: the end of the user's turn and the start of the answer
-  Tokens closing;  ///< what every document ends with; one that was cut gets it anew
+  Tokens closing;  ///< what every document ends with; put back where one is cut
   std::vector<QuestionParts>
       questions;  ///< the attributes' keys; empty where every record has questions of its own
   std::function<DocumentLabel(size_t)>

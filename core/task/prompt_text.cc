@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMostScored = 32;
 constexpr std::string_view kFix = "use a model whose tokenizer covers this text";
 
-/// What ends an answer that another one goes on from: the line break, else the end of the text.
+/// What ends an answer that another one begins with: the line break, else the end of the text.
 std::optional<TokenId> stop_token(const Tokenizer& tokenizer) {
   const Tokens line_break = encode_part(tokenizer, "\n");
   return line_break.empty() ? tokenizer.eos : line_break.back();
@@ -153,7 +153,7 @@ std::shared_ptr<const AnswerTrie> make_choices(const TaskContext& context,
              kFix);
   }
   const std::optional<TokenId> stop = stop_token(context.tokenizer);
-  // In order, a text stands right before one that goes on from it, if there is any.
+  // In order, a text stands right before one that begins with it, if there is any.
   for (auto at = known.begin(); !stop && at != known.end(); ++at)
     if (const auto after = std::next(at);
         after != known.end() && after->first.size() > at->first.size() &&

@@ -92,7 +92,7 @@ class Corpus {
   virtual std::optional<std::variant<Record, Reject>> next() = 0;
   /// The number of the record that comes next: all before it were given out, skipped or lost.
   virtual int64_t position() const = 0;
-  /// Goes on at record `position`, which is not behind. Records that were lost together belong to the first
+  /// Continues at record `position`, which is not behind. Records that were lost together belong to the first
   /// of them: where `position` is in their midst, all of them are passed over.
   virtual void skip_to(int64_t position) = 0;
   /// How many records there are, but not more than `most`; reads so many of them if needed.

@@ -340,7 +340,7 @@ void SpanAnswers::add_bare_ways(At place, Ways& ways) const {
   for (const size_t start : starts_) follow_from(node, start, ways);
 }
 
-/// The tokens that go on with `text_` from byte `at`; `node` is where those before it in the token led.
+/// The tokens that follow `text_` from byte `at`; `node` is where those before it in the token led.
 void SpanAnswers::follow(TokenTrie::Node node, size_t at, Ways& ways) const {
   while (true) {
     if (node != TokenTrie::root && leads_on_[at])
@@ -358,7 +358,7 @@ void SpanAnswers::follow(TokenTrie::Node node, size_t at, Ways& ways) const {
   }
 }
 
-/// Adds the ways that go on from a node with at least one byte of the text.
+/// Adds the ways from a node that take at least one byte of the text.
 void SpanAnswers::follow_from(TokenTrie::Node node, size_t start, Ways& ways) const {
   for (const auto c : {std::optional(text_[start]), other_case(text_[start])})
     if (const auto next = c ? tokens_->trie.child(node, *c) : TokenTrie::none; next != TokenTrie::none)

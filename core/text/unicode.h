@@ -23,7 +23,7 @@ struct CharClass {
 /// [0x110000] the class bits of every code point.
 const uint8_t* char_classes();
 
-/// Whether a word goes on from one character to the next: both are letters, or both are digits, or the next
+/// Whether a word continues from one character to the next: both are letters, or both are digits, or the next
 /// one is a mark. Letters of scripts without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar) are words each.
 bool joins_word(uint32_t before, uint32_t after);
 

@@ -34,7 +34,7 @@ constexpr char small_letter(char c) {
 
 std::string small_letters(std::string text);
 
-/// Whether a byte goes on with a character that began before it.
+/// Whether a byte belongs to a character that began before it.
 inline bool inside_character(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
 }

@@ -18,7 +18,7 @@ std::string wrap_beside(const std::string& term, std::string_view text, size_t i
 /// little room.
 std::string side_by_side(std::string_view left, std::string_view right, size_t columns);
 
-/// Text that is laid out already, with its long lines wrapped. A line "  name   what it is" goes on below
+/// Text that is laid out already, with its long lines wrapped. A line "  name   what it is" continues below
 /// "what".
 std::string wrap_layout(const std::string& text, size_t columns);
 

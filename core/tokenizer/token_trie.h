@@ -32,7 +32,7 @@ class TokenTrie {
 
   explicit TokenTrie(const Tokenizer& tokenizer);
 
-  /// The node after one more byte; none where no token goes on so, or `node` is none.
+  /// The node after one more byte; none where no token continues so, or `node` is none.
   Node child(Node node, char byte) const;
   /// The tokens that the bytes from the root to `node` spell; more than one where tokens are spelled alike.
   std::span<const TokenId> tokens(Node node) const;

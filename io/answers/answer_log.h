@@ -27,7 +27,7 @@ std::optional<Answer> take_answer(std::string_view& bytes, int depth = 0);
 /// on beside records and questions. The table and answers.json are there once the run is finished.
 class AnswerLog {
  public:
-  /// Goes on after the groups of an earlier session that end at `position` or before.
+  /// Continues after the groups of an earlier session that end at `position` or before.
   /// `first`: the corpus row that the run begins at.
   AnswerLog(FileLayer& files, const std::string& folder, int64_t position, int64_t first = 0);
 

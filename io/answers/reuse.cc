@@ -49,11 +49,12 @@ std::array<uint8_t, 32> question_digest(const QuestionParts& question) {
       .number(question.watch ? 1 : 0);
   if (question.watch) digester.tokens(question.watch->null).real(static_cast<double>(question.watch->bias));
   const AnswerTrie* list = question.list();
-  if (question.thinking) {  // of others it adds nothing, so that their digests stay what they were
+  // A question without thinking or entries adds nothing for them, so that digests of earlier versions hold.
+  if (question.thinking) {
     digester.number(static_cast<uint64_t>(question.thinking->budget)).tokens(question.thinking->close);
     digester.tokens(question.thinking->cut);
   }
-  if (const EntryParts* entries = question.entries.get()) {  // likewise
+  if (const EntryParts* entries = question.entries.get()) {
     digester.text("entries").number(entries->most_entries);
     for (const auto& each : question_digests(entries->questions)) digester.digest(each);
   }

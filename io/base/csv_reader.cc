@@ -15,7 +15,7 @@
 // quotes. So a later scan that comes to the end of a line before the place where an earlier one broke off is
 // where that one was, and would break off at the same place: it need not go there.
 //
-// What was looked at of a row that is too long is let go of, and the look goes on to its end: only there is
+// What was looked at of a row that is too long is let go of, and the look reaches to its end: only there is
 // it known whether the row is one long row, or many behind a quote that was never closed. For the latter the
 // file is read again from the second line on. A packed file has to be unpacked from its beginning for that,
 // which is done a few times only; then the reject says which lines are passed over.
@@ -103,7 +103,7 @@ std::string CsvReader::too_long_text() const {
                      longest_row_ >> 20);
 }
 
-/// Of a row that is too long. What is wrong where it cannot go on: a header has to be held.
+/// Of a row that is too long. What is wrong where reading cannot continue: a header has to be held.
 std::string CsvReader::let_go(size_t& at) {
   if (at <= longest_row_) return {};
   if (columns_.empty()) return too_long_text();

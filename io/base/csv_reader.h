@@ -7,7 +7,7 @@ namespace sheaf {
 
 /// The rows of a CSV file with a header, one at a time, in bounded memory and linear time. Fields in double
 /// quotes may hold separators, doubled quotes and line breaks. A row that breaks these rules costs its first
-/// line only: reading goes on at the next. A row that keeps to them and is too long costs itself only.
+/// line only: reading continues at the next. A row that keeps to them and is too long costs itself only.
 class CsvReader : BufferedReader {
  public:
   static constexpr size_t kLongestRow = 16 << 20;

@@ -25,8 +25,8 @@ class OutputFile {
 class FolderLock {
  public:
   virtual ~FolderLock() = default;
-  /// Refuses to go on where the folder is no longer the one that was locked: deleted, or made anew by another
-  /// process.
+  /// Refuses to continue where the folder is no longer the one that was locked: another process deleted or
+  /// replaced it.
   virtual void check() const = 0;
   /// What the user should know about it; empty: nothing.
   virtual std::string notice() const { return {}; }

@@ -9,7 +9,7 @@ struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
 
 namespace sheaf {
 
-/// SHA-256 over bytes that come in pieces. A copy goes on by itself, so a running sum can be told at any
+/// SHA-256 over bytes that come in pieces. A copy continues by itself, so a running sum can be told at any
 /// time.
 class Sha256 {
  public:

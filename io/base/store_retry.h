@@ -12,7 +12,7 @@ bool may_pass(const arrow::Status& status);
 
 /// Remembers why a file of a store could not be read, which readers of its format would take for damage.
 void mark_unread(const std::string& uri, const arrow::Status& status);
-/// Throws where it was; the work cannot go on as if only some records were bad.
+/// Throws where it was; the work cannot continue as if only some records were bad.
 void check_read(const std::string& uri);
 
 /// Waits before the next attempt, longer each time; false where it is not worth one: the patience is over, or

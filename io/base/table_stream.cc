@@ -70,7 +70,7 @@ class PipeInput : public arrow::io::InputStream {
   arrow::Result<int64_t> Read(int64_t size, void* out) override {
     int64_t done = 0;
     while (done < size) {
-      // Reading alone would go on after a signal; waiting does not.
+      // Reading alone would continue after a signal; waiting does not.
       pollfd input{file_, POLLIN, 0};
       const int ready = ::poll(&input, 1, kBetweenLooks);
       if (stop_) return arrow::Status::Cancelled("interrupted");
@@ -141,7 +141,7 @@ class IpcBatches : public StreamBatches {
  private:
   std::string what_instead(const arrow::Status& status) const {
     const std::string& head = input_->head();
-    if (head.empty()) return "there is nothing to read; give the stream there";
+    if (head.empty()) return "it is empty; pipe a stream into it";
     if (head == "ARROW1")
       return "it is an Arrow file; write a stream instead (in pyarrow: ipc.new_stream), or name the file as "
              "input.path";

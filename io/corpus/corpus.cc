@@ -201,7 +201,7 @@ std::unique_ptr<ScratchFile> copy_standard_input(Job& job, const std::atomic<boo
   Sha256 sum;
   std::string buffer(1 << 20, '\0');
   for (;;) {
-    // Reading alone would go on after a signal; waiting does not. A signal may come just before the wait,
+    // Reading alone would continue after a signal; waiting does not. A signal may come just before the wait,
     // which therefore ends by itself.
     pollfd input{STDIN_FILENO, POLLIN, 0};
     const int ready = ::poll(&input, 1, kBetweenLooks);

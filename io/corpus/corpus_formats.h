@@ -39,7 +39,7 @@ void check_columns(const std::vector<TableFile::Column>& columns, const std::str
 class RecordReader {
  public:
   virtual ~RecordReader() = default;
-  /// Goes on to the next record; false at the end.
+  /// Moves to the next record; false at the end.
   virtual bool next() = 0;
   /// The current record, the `number`th of the corpus. `file`: how its place calls the file.
   virtual CorpusRow row(const std::string& file, int64_t number) const = 0;

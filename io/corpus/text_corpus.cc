@@ -78,7 +78,7 @@ class TextCorpus : public Corpus {
     return std::exchange(peeked_, std::nullopt);
   }
 
-  /// Goes on to record `position` without a look at the records.
+  /// Moves to record `position` without a look at the records.
   void pass(int64_t position) {
     for (; row_ < position && (peeked_ || advance()); ++row_) {
       peeked_.reset();
@@ -96,7 +96,7 @@ class TextCorpus : public Corpus {
     }
   }
 
-  /// Goes on to the next record, in the next file if need be.
+  /// Moves to the next record, in the next file if need be.
   bool advance() {
     for (; file_ < files_.paths.size(); ++file_, reader_.reset()) {
       if (!reader_) open_file();

@@ -20,7 +20,7 @@ struct JudgedRun {
 };
 
 /// Asks the judge about every document of a run (extract), as the HPD paper words it, and counts. The judge's
-/// own run lies in the folder judge of the run's folder and goes on where it stopped, unless it is of other
+/// own run lies in the folder judge of the run's folder and resumes where it stopped, unless it is of other
 /// values.
 JudgedRun judge_run(FileLayer& files, const std::string& judge_model, const EvalCell& cell,
                     const AskedItems& asked, bool restart, RunListener& listener);

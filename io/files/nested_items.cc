@@ -23,7 +23,7 @@ struct Node {
 };
 
 /// Entries that are paired at once, by how deep their list is: each pair of entries needs a pairing of the
-/// lists in them. In a longer list, equal entries are paired, and the others lot by lot, in their order.
+/// lists in them. In a longer list, equal entries are paired, and the others in batches, in their order.
 constexpr size_t kLots[] = {kMostPaired, 32, 8};
 
 const json& field_of(const json& object, const std::string& name) {

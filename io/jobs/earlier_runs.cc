@@ -101,7 +101,7 @@ bool exists(const std::string& run) {
   return fs::is_directory(run, ignored);
 }
 
-/// A folder for files of a store, which goes once they are mapped.
+/// A folder for files of a store, which is deleted once they are mapped.
 class FetchedFiles {
  public:
   FetchedFiles() {

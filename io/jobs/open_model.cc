@@ -61,14 +61,16 @@ void OpenModel::check_fits(const Job& job) const {
       real_path(job.model.adapter) != real_path(job_.model.adapter))
     refuse(
         "model.adapter: the job wants {}, but the model was opened with {}; leave it out, or open the model "
-        "anew",
+        "again with this adapter",
         job.model.adapter.empty() ? "none" : job.model.adapter,
         job_.model.adapter.empty() ? "none" : job_.model.adapter);
   for (const char* const path : kOfTheModel) {
     const JobKey& key = *find_job_key(path);
     if (key.value(job) != key.value(job_))
       refuse(
-          "{}: the job wants {}, but the model was opened with {}; leave the key out, or open the model anew",
+          "{}: the job wants {}, but the model was opened with {}; leave the key out, or open the model "
+          "again "
+          "with this value",
           path, key.value(job).dump(), key.value(job_).dump());
   }
 }

@@ -40,7 +40,7 @@ StepTime ProbeTimer::time_step(const Probe& probe) {
   std::vector<Picked> picked(batch.picks.size());
   Backend& backend = made_.backend();
   pages_ = std::max(pages_, pages);
-  // A pool made anew also starts the backend's clocks anew; the step before it takes memory for
+  // A new pool also starts the backend's clocks again; the step before it takes memory for
   // activations.
   backend.allocate_kv(pages_, kPageSize);
   backend.step(batch, picked);

@@ -37,7 +37,7 @@ class MostRejects {
  public:
   explicit MostRejects(const std::string& text);
 
-  /// After a window: refuses to go on where there are more among the first `records` records. `said_in`:
+  /// After a window: refuses to continue where there are more among the first `records` records. `said_in`:
   /// which file says why; empty: none.
   void check(int64_t rejects, int64_t records, const std::string& said_in) const;
 

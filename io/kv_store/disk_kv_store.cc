@@ -290,7 +290,7 @@ void DiskKvStore::write_files(const std::stop_token& stop) {
   }
 }
 
-/// Other processes add to the folder too, so its size is found anew before anything is removed. The caller
+/// Other processes add to the folder too, so its size is found again before anything is removed. The caller
 /// has the lock.
 void DiskKvStore::limit_folder(int64_t added, std::string& trouble) {
   folder_bytes_ += added;

@@ -166,7 +166,7 @@ SafetensorsModel open_sharded(const std::string& path) {
     // A shard lies beside its index; anything else would let a model file point elsewhere.
     if (name.empty() || name.find('/') != std::string::npos || name.find('\0') != std::string::npos ||
         name == "..") {
-      refuse("{}: {} is not the name of a file beside it", path, shown(name));
+      refuse("{}: {} is not the name of a file in the same folder", path, shown(name));
     }
     const SafetensorsFile shard = SafetensorsFile::open((folder / name).string());
     for (const std::string& tensor : tensors) {

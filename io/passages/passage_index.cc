@@ -71,7 +71,7 @@ class PassageIndex::Postings {
     times_ = static_cast<uint32_t>(std::min<uint64_t>(number(), UINT32_MAX));
     return true;
   }
-  /// Goes on to the first posting at or behind a passage; false at the end.
+  /// Moves to the first posting at or behind a passage; false at the end.
   bool seek(uint32_t passage) {
     skip_blocks(passage);
     while (next_ <= passage)

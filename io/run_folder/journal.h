@@ -44,12 +44,12 @@ struct RunProgress {
 struct JournalRun {
   nlohmann::ordered_json fingerprint;
   RunSources sources;
-  /// One a line: where the run could go on, as long as the files hold what it says.
+  /// One a line: where the run could resume, as long as the files hold what it says.
   std::vector<RunProgress> places;
   std::vector<PublishedFile> published;
 };
 /// Nothing where a line was not written by sheaf: the sums of the lines keep out damage, not somebody who
-/// computes them anew.
+/// computes them again.
 std::optional<JournalRun> read_run(const JournalText& journal);
 
 /// What a run that is not finished has committed so far: as its manifest, with the files that still grow
@@ -63,7 +63,7 @@ std::string journal_line(const nlohmann::ordered_json& record, const std::string
 /// Adds lines to a journal, each durable before the call returns.
 class JournalWriter {
  public:
-  /// Goes on after `last`; what follows it is cut off.
+  /// Continues after `last`; what follows it is cut off.
   JournalWriter(FileLayer& files, const std::string& path, const JournalLine& last);
   void append(const nlohmann::ordered_json& record);
 

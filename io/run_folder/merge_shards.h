@@ -17,7 +17,7 @@ struct Merged {
 inline constexpr const char* kMergeMark = ".merging";  ///< in a folder whose merge is not done
 
 /// Joins the run folders of all shards of one job, given in any order: their rows files are copied in input
-/// order and numbered anew, their rejects follow one another. Refuses shards that are not finished, of
+/// order and numbered again, their rejects follow one another. Refuses shards that are not finished, of
 /// another job, given twice or missing, and files whose bytes are no longer those of the manifest. A merge
 /// that was cut off is begun again; a folder with anything else in it is refused.
 /// `more` may add files to the folder `out` before it is finished; what it returns is a notice.

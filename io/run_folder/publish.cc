@@ -90,7 +90,7 @@ class PublishNotes {
            noted->second.here == state_here(file);
   }
 
-  /// Begins, or goes on after an end.
+  /// Begins, or continues after an end.
   void begin() {
     if (begun()) {
       if (ended_) add({{"ended", false}});

@@ -11,7 +11,7 @@ namespace sheaf {
 //
 // While a run is being published, the store has a file `_publishing` with that run's claim, a random text.
 // What was put is noted in the run's folder (.published), each file with what the store then said of it. A
-// publication that broke off goes on from there; a note counts only while the store says the same.
+// publication that broke off resumes there; a note counts only while the store says the same.
 
 /// Refuses a store that holds other files than those of a run, and one that another run was or is being
 /// published to, unless that is to be replaced. To be asked before the work begins.

@@ -18,7 +18,7 @@ class Restart {
 
   /// Where the new run is built.
   const std::string& building() const { return building_; }
-  /// Whether a restart of that job was begun before and can go on.
+  /// Whether a restart of that job was begun before and can be resumed.
   bool is_begun(const nlohmann::ordered_json& fingerprint) const;
   /// After the new run is finished.
   void swap();

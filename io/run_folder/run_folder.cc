@@ -62,7 +62,7 @@ bool begins_as_journal(const std::string& path, size_t least) {
          rest.starts_with(std::string_view(head).substr(digits));
 }
 
-/// Whether no row is lost where the run is begun anew.
+/// Whether no row is lost where the run begins again.
 bool is_without_rows(const JournalText& journal) {
   return std::ranges::all_of(
       journal.lines, [](const JournalLine& line) { return line.record.value("rows", ordered_json(0)) == 0; });

@@ -17,7 +17,7 @@ namespace sheaf {
 struct RunFolderOptions {
   std::string path;
   int64_t rows_per_file = 1000000;  ///< a rows file ends with the group that reaches it, or a later one
-  /// Everything that decides what the rows are, as nested JSON; a folder goes on only under an equal one.
+  /// Everything that decides what the rows are, as nested JSON; a folder resumes only under an equal one.
   nlohmann::ordered_json fingerprint;
   RunSources sources = {};
   std::string corpus_folder = {};  ///< common_folder() of the corpus; rejects name files below it
@@ -42,7 +42,7 @@ nlohmann::ordered_json started_as(const std::string& folder);
 
 /// The folder of a run: rows-00000.jsonl…, rejects.jsonl, journal, manifest.json, report.json, and _SUCCESS
 /// last; progress.json until then. Rows come in groups. A group is committed when its rows and rejects are
-/// durable and a journal line says so; a folder opened again goes on after its last committed group. Files
+/// durable and a journal line says so; a folder opened again resumes after its last committed group. Files
 /// that may still grow end in .part. After an exception, discard the object; the folder can be opened again.
 class RunFolder : public RowSink {
  public:

@@ -183,7 +183,7 @@ TEST_F(KvStoreRun, VerifyJudgesKeysInEightBitsAsTheyAreRead) {
   EXPECT_EQ(first.out, second.out) << "an empty store is filled before";
   const Ran shown = run_sheaf(scratch_, "verify " + scratch_.path("job.yaml"));
   EXPECT_NE((shown.out + shown.err).find(" read in "), std::string::npos) << shown.out << shown.err;
-  // A folder of rows from other keys is not gone on with.
+  // A folder of rows from other keys is not resumed.
   job("threads: 1");
   run("rows");
   job("kv_store: {path: store, bits: 8}");

@@ -119,7 +119,7 @@ TEST_F(MapReduceRun, DoesNotDependOnStepsWindowsOrWhereItStopped) {
   for (const std::string findings : {"answers", "summaries"}) {
     const std::string run = "run " + job(std::string(kMethod) + ", temperature: 1, findings: " + findings);
     EXPECT_EQ(run_sheaf(scratch_, run + to(findings)).exit_code, 1);
-    // Stopped by too many rejects after the first windows, and then allowed to go on.
+    // Stopped by too many rejects after the first windows, and then allowed to continue.
     const std::string parts = to(findings + "-parts");
     EXPECT_EQ(run_sheaf(scratch_, run + parts + " --max-rejects 0").exit_code, 2);
     EXPECT_FALSE(std::filesystem::exists(scratch_.path(findings + "-parts/rows-00000.jsonl")));

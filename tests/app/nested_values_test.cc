@@ -1,4 +1,4 @@
-// Values inside of values through the program: objects and lists of objects, decoded in two rounds.
+// Nested values through the program: objects and lists of objects, decoded in two rounds.
 #include <gtest/gtest.h>
 #include <regex>
 

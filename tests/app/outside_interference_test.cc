@@ -101,7 +101,7 @@ TEST_F(OutsideInterference, SignalsIgnoredFromTheStartStayIgnored) {
   const auto run = half_a_run("trap '' HUP INT; ");
   run->send(SIGHUP);
   run->send(SIGINT);
-  EXPECT_EQ(run->end(), 0) << "it goes on to its end";
+  EXPECT_EQ(run->end(), 0) << "it runs to its end";
 }
 
 TEST_F(OutsideInterference, ARunWhoseFolderWasReplacedFails) {

@@ -76,7 +76,7 @@ TEST_F(PcedRun, ADatasetRunResumesWhereItStopped) {
   ASSERT_EQ(rejects.size(), 1u);
   EXPECT_EQ(rejects[0]["reason"], "the record has no documents");
 
-  // Stopped by too many rejects after the first windows, and then allowed to go on.
+  // Stopped by too many rejects after the first windows, and then allowed to continue.
   const Ran stopped = run_sheaf(scratch_, run + to("parts") + " --max-rejects 0");
   EXPECT_EQ(stopped.exit_code, 2) << stopped.err;
   EXPECT_FALSE(std::filesystem::exists(scratch_.path("parts/rows-00000.jsonl")));

@@ -108,9 +108,9 @@ TEST_F(Rerun, ARefusalNamesWhatChangedAndWhatToDo) {
   EXPECT_EQ(rows("out"), 8);
   EXPECT_EQ(read_text(scratch_.path("out/rows-00000.jsonl")),
             read_text(scratch_.path("elsewhere/rows-00000.jsonl")));
-  const Ran anew = run("--restart");
-  ASSERT_EQ(anew.exit_code, 0) << anew.err;
-  EXPECT_NE(anew.out.find("8 rows, 8 answers"), std::string::npos) << anew.out;
+  const Ran again = run("--restart");
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_NE(again.out.find("8 rows, 8 answers"), std::string::npos) << again.out;
 }
 
 TEST_F(Rerun, ARunMayReuseItsOwnFolderOnlyWithRestart) {
@@ -134,7 +134,7 @@ TEST_F(Rerun, AStoppedRestartKeepsTheFinishedRunAndResumes) {
   EXPECT_EQ(plain.exit_code, 0);
   EXPECT_NE(plain.err.find("out.restart holds a restart that is not finished"), std::string::npos)
       << plain.err;
-  // The same command goes on where it was.
+  // The same command resumes where it was.
   write_corpus(kMany);
   const Ran resumed = run("--restart --set engine.window=20 --set method.max_value_tokens=200");
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;

@@ -1,4 +1,4 @@
-// Jobs that are stopped in every way the program can be stopped from outside, and go on.
+// Jobs that are stopped in every way the program can be stopped from outside, and resumed.
 #include <algorithm>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -160,7 +160,7 @@ TEST_F(Resume, AStoppedRunResumesToTheSameBytes) {
   EXPECT_EQ(job.end(), 130);
   EXPECT_NE(read_text(scratch_.path("err")).find("rerun the same command to resume"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(scratch_.path("out/_SUCCESS")));
-  // Another job may not go on here, and says why.
+  // Another job may not resume here, and says why.
   const Ran other = run_sheaf(scratch_, command(more + " --set method.seed=4"));
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_NE(other.err.find("method.seed was 0 and is now 4"), std::string::npos) << other.err;

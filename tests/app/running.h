@@ -51,12 +51,12 @@ class Running {
     return !ended_;
   }
 
-  /// Where it has stopped, it gets the signal as it goes on.
+  /// Where it has stopped, it gets the signal when it continues.
   void send(int signal) const {
     if (!ended_) kill(child_, signal);
   }
 
-  /// Lets it go on. Its exit code, or 128 and the signal that ended it.
+  /// Lets it continue. Its exit code, or 128 and the signal that ended it.
   int end() {
     send(SIGCONT);
     if (!ended_) ended_ = waitpid(child_, &status_, 0) == child_;

@@ -129,7 +129,7 @@ TEST_F(UnattendedRun, TooManyRejectsStopTheJob) {
   EXPECT_NE(number.err.find("rejects.jsonl.part"), std::string::npos) << number.err;
   EXPECT_EQ(run_sheaf(scratch_, "report " + scratch_.path("out")).exit_code, 0)
       << "what is done can be looked at";
-  // What was done is kept, and a higher limit goes on from there.
+  // What was done is kept, and a run with a higher limit resumes there.
   const Ran share = run_sheaf(scratch_, command + "--max-rejects 15%");
   EXPECT_EQ(share.exit_code, 2);
   EXPECT_NE(share.err.find("40 of the first 260 records"), std::string::npos) << share.err;

@@ -35,7 +35,7 @@ class Page:
             self.send(f"{domain}.enable")
 
     def close(self):
-        """Lets it end by itself: killed, its children would go on writing into the profile that the test deletes."""
+        """Lets it end by itself: killed, its children would keep writing into the profile that the test deletes."""
         try:
             self.send("Browser.close")
             self.process.wait(600)

@@ -16,7 +16,7 @@ namespace sheaf::test {
 
 using Answers = std::map<std::pair<int32_t, int32_t>, Answer>;  // by record and question
 
-/// Decodes; `interrupt_every` not 0: stops after so many steps and goes on, until all is done.
+/// Decodes; `interrupt_every` not 0: stops after so many steps and continues, until all is done.
 inline Answers decode(Backend& backend, std::vector<Stack> stacks, EngineOptions options,
                       EngineStats* stats_out = nullptr, int interrupt_every = 0) {
   const StopRules rules(backend.config().vocab, {3, 7});

@@ -175,7 +175,7 @@ TEST_F(SpeculationGuesses, EarlierAnswersAreSearched) {
 
 class SpeculationBudget : public SpeculationGuesses {
  protected:
-  /// Tokens proposed for each of `answers` answers that go on with 4 tokens after 8 equal ones.
+  /// Tokens proposed for each of `answers` answers that have 4 tokens more after 8 equal ones.
   int32_t proposed(int32_t answers, double prompt_load = 0, int32_t room = 100) {
     std::vector<Guess> guesses(static_cast<size_t>(answers), {{1, 2, 3, 4}, {8, 8, 8, 8}});
     std::vector<OpenAnswer> open;

@@ -45,7 +45,7 @@ TEST(HpdPaper, BeatsOneAnswerAfterTheOther) {
 }
 
 /// Seconds for `queries` questions about one document of 512 tokens, `batch` prompts that each hold the
-/// document anew, questions of 12 tokens and answers of 5: table 3 of Parallel Prompting. `dense`: attention
+/// document again, questions of 12 tokens and answers of 5: table 3 of Parallel Prompting. `dense`: attention
 /// over the whole packed prompt under a mask, as that paper computes it.
 double parallel_seconds(int32_t queries, int32_t batch, bool dense) {
   const ModelConfig config = shape_by_name("codellama-7b");

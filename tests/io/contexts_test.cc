@@ -53,7 +53,7 @@ broken
   EXPECT_EQ(rows.rejects[0].place.row, 4);
   EXPECT_EQ(rows.records[0].id, json(1));
   EXPECT_EQ(rows.records[0].questions[0].text, "1?");
-  // Going on in the midst, and a limit, do not hide the rows that have the texts.
+  // Resuming in the middle, and a limit, do not hide the rows that have the texts.
   const auto corpus = open_corpus(job, nullptr);
   corpus->skip_to(4);
   EXPECT_EQ(contexts_of(read_all(*corpus)), (std::vector<std::string>{x, text, number}));

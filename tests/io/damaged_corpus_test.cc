@@ -37,7 +37,7 @@ CorpusRecords read_beside_another(const std::string& kind, const std::string& by
   const auto corpus = open_corpus(job, &kSchema);
   EXPECT_EQ(corpus->count_records(), rows.count);
   corpus->skip_to(rows.count - 3);
-  EXPECT_EQ(read_all(*corpus).records.size(), 3u) << "numbers hold when going on";
+  EXPECT_EQ(read_all(*corpus).records.size(), 3u) << "numbers hold after a skip";
   return rows;
 }
 

@@ -50,7 +50,7 @@ void write_files(const TempFolder& folder, const std::string& name, const Folder
 }
 
 /// The journal's lines as they are, with sums that are right: what an attacker would write, not a disk.
-std::string sum_anew(const std::string& journal) {
+std::string with_new_sums(const std::string& journal) {
   std::string out, before;
   size_t at = 0;
   for (size_t end; (end = journal.find('\n', at)) != std::string::npos; at = end + 1) {
@@ -84,7 +84,7 @@ TEST(Fuzz, Journals) {
   int64_t resumed = 0;
   const auto read = [&](const std::string& text) {
     expect_named(folder, [&] {
-      for (const std::string& each : {text, sum_anew(text)}) {
+      for (const std::string& each : {text, with_new_sums(text)}) {
         files["journal"] = each;
         write_files(folder, "out", files);
         RunFolder run(quick_files(), options);

@@ -84,14 +84,14 @@ TEST(ForeignFolder, ARestartNeedsARun) {
 }
 
 TEST(ForeignFolder, AFolderThatWasReplacedIsLeftToItsNewOwner) {
-  for (const bool anew : {false, true}) {
+  for (const bool replaced : {false, true}) {
     const TempFolder folder;
     const std::string path = folder.path("out");
     RunFolder first(real_files(), small_run(path));
     first.row({0});
     first.commit(1);
     std::filesystem::remove_all(path);
-    if (anew) make_run(small_run(path), false);
+    if (replaced) make_run(small_run(path), false);
     const auto before = list_folder(path);
     const auto expect_refusal = [&](const auto& act) {
       const std::string error = error_of(act);

@@ -25,7 +25,7 @@ void write_parquet(const std::string& path, const std::vector<SampleColumn>& col
 /// Writes an Arrow IPC file in batches of `rows_per_batch`.
 void write_arrow(const std::string& path, const std::vector<SampleColumn>& columns,
                  int64_t rows_per_batch = 1000);
-/// Writes a stream of Arrow's IPC format, likewise.
+/// Writes a stream of Arrow's IPC format in batches of `rows_per_batch`.
 void write_arrow_stream(const std::string& path, const std::vector<SampleColumn>& columns,
                         int64_t rows_per_batch = 1000);
 

@@ -1,4 +1,4 @@
-// The run folder under every fault: after each one the same job goes on, and the files it ends with are byte
+// The run folder under every fault: after each one the same job resumes, and the files it ends with are byte
 // for byte those of a run that nothing happened to.
 #include "io/run_folder/run_folder.h"
 
@@ -311,7 +311,7 @@ TEST_P(RunFolderTest, ADamagedJournalLosesNoRows) {
       overwrite(out("journal"), changed);
       try {
         work(quick_files(), options());
-        ASSERT_GE(at, cut ? head - 1 : head) << "a run went on without the head of its journal";
+        ASSERT_GE(at, cut ? head - 1 : head) << "a run resumed without the head of its journal";
         ASSERT_EQ(contents(options().path), expected) << (cut ? "cut at " : "flipped at ") << at;
       } catch (const Error& error) {
         ++refused;
@@ -498,7 +498,7 @@ TEST(Sha256, AgreesWithTheStandard) {
   Sha256 pieces;
   for (size_t size = 0; size < 200; ++size) pieces.add(std::string(size, 'x'));
   EXPECT_EQ(pieces.hex(), sha256(std::string(199 * 200 / 2, 'x')));
-  // A sum goes on after it was told, and a copy by itself.
+  // A sum continues after it was told, and a copy by itself.
   Sha256 first;
   EXPECT_EQ(first.add("a").hex(), sha256("a"));
   Sha256 second = first;

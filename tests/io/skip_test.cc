@@ -1,4 +1,4 @@
-// A corpus that goes on at a row gives what it would have given there, whatever lies before.
+// A corpus that skips to a row gives what it would have given there, whatever lies before.
 #include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>

@@ -77,7 +77,7 @@ TEST_F(StreamCorpus, RefusesWhatIsNoStream) {
   const auto refused = [&](const std::string& bytes, const std::vector<std::string>& parts) {
     expect_refusal([&] { open_corpus(job(folder_.write("x", bytes)), &kSchema); }, parts);
   };
-  refused("", {"the stream: this is not a stream of Arrow's IPC format", "there is nothing to read"});
+  refused("", {"the stream: this is not a stream of Arrow's IPC format", "it is empty"});
   refused("{\"sku\": 1}\n", {"looks like JSON lines", "leave out --format arrow"});
   write_parquet(folder_.path("p"), three_rows());
   refused(read_text(folder_.path("p")), {"it is Parquet; name the file as input.path"});

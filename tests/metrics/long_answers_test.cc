@@ -67,7 +67,7 @@ TEST(LongAnswers, ALongPredictionIsReadOnceForAllReferences) {
   EXPECT_EQ(scores_of("subspan-em", item)[0], 1);
 }
 
-// An answer that goes on like its beginning, and a reference that differs in its last word.
+// An answer that repeats its beginning, and a reference that differs in its last word.
 TEST(LongAnswers, SubspansOfOneRepeatedWordAreFound) {
   MetricItem item;
   item.prediction = {repeat("x ", 2'000'000)};

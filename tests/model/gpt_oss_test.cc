@@ -123,7 +123,7 @@ struct Mxfp4Row {
   explicit Mxfp4Row(std::vector<std::byte> all) : blocks(std::move(all)), values(blocks.size() / 17 * 32) {
     to_f32(DType::mxfp4, blocks.data(), std::ssize(values), values.data());
   }
-  /// Whether E4M3 has the bits for all values: its least number is a 2^17th of 256, which the row's largest
+  /// Whether E4M3 has the bits for all values: its least number is 256 / 2^17, which the row's largest
   /// power of two becomes. A value of two digits, 1.5 times a power of two, ends half of it lower.
   bool fits() const {
     int highest = INT_MIN, lowest = INT_MAX;

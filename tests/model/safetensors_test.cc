@@ -91,7 +91,7 @@ TEST_F(Safetensors, ShardsAreCheckedAgainstTheirIndex) {
     folder_.write("model.safetensors.index.json", changed.replace(at, from.size(), to));
   };
   with("model-00001-of-00003.safetensors", "../model-00001-of-00003.safetensors");
-  expect_refusal([&] { load_model(folder_.path()); }, {"not the name of a file beside it"});
+  expect_refusal([&] { load_model(folder_.path()); }, {"not the name of a file in the same folder"});
   with("model-00001-of-00003", "model-00009-of-00003");
   expect_refusal([&] { load_model(folder_.path()); }, {"model-00009-of-00003.safetensors", "no such file"});
   with("\"model.norm.weight\"", "\"model.nerm.weight\"");

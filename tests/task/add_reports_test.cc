@@ -29,7 +29,7 @@ void expect_close(const ordered_json& a, const ordered_json& b, const std::strin
 }
 
 TEST(AddReports, TwoSessionsCountAsOneRun) {
-  // The second session goes on where the first was stopped; only the model is opened once more.
+  // The second session resumes where the first was stopped; only the model is opened once more.
   ordered_json sum = add_reports(report_json(made_up_report(40)), report_json(made_up_report(60)));
   ordered_json whole = report_json(made_up_report(100));
   EXPECT_EQ(sum["sessions"], 2);
@@ -150,7 +150,7 @@ TEST(AddReports, AValueThatIsNoReportIsRefused) {
         key == "chat" || key == "sheaf" || key == "date" || key == "corpus" || key == "settings" ||
         key == "changed_settings" || key == "predicted" || key == "reused" || key == "trusted" ||
         key == "sample" || key.ends_with("_per_second") || key.ends_with("_per_step"))
-      continue;  // taken from the later one, or made anew
+      continue;  // taken from the later one, or computed again
     ordered_json part = good;
     part.erase(key);
     EXPECT_THROW(add_reports(part, good), ordered_json::exception) << key;

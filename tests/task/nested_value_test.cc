@@ -1,4 +1,4 @@
-// Values inside of values: what is asked for, what a list of anchors says, and objects as models write them.
+// Nested values: what is asked for, what a list of anchors says, and objects as models write them.
 #include <gtest/gtest.h>
 #include <set>
 
