@@ -9,8 +9,8 @@ between runs. Mistakes in a job or a table are `sheaf.JobError`. docs/python.md 
 """
 
 from ._errors import Error, JobError
-from ._run import Engine, Progress, Run, estimate, inspect, open, plan, run, score
-from ._library import version
+from ._library import Progress, version
+from ._run import Engine, Run, estimate, inspect, open, plan, run, score
 
 __version__ = version()
 __all__ = ["Engine", "Error", "JobError", "Progress", "Run", "estimate", "inspect", "open", "plan", "run", "score"]

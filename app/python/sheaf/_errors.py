@@ -23,7 +23,7 @@ class JobError(Error, ValueError):
     `exit_code`  2, as of the command line
     """
 
-    def __init__(self, messages: "list[dict]"):
+    def __init__(self, messages: "list[dict[str, str]]"):
         first = messages[0]
         more = f" (and {len(messages) - 1} more; see .messages)" if len(messages) > 1 else ""
         super().__init__(first["message"] + more, 2)

@@ -10,11 +10,21 @@ import hashlib  # noqa: F401
 import json
 import os
 import pathlib
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Dict, Optional, TypedDict
 
 from ._errors import Error, JobError
 
 _WAIT = 50  # milliseconds between two looks at signals and at the progress
+
+
+class Progress(TypedDict):
+    """What `on_progress` gets."""
+
+    records: int
+    rejects: int
+    tokens: int
+    total: Optional[int]
+    text: str
 
 
 def _load() -> ctypes.CDLL:
@@ -59,7 +69,8 @@ _STREAM = b"arrow_array_stream"
 
 
 def version() -> str:
-    return _sheaf.sheaf_version().decode()
+    text: bytes = _sheaf.sheaf_version()
+    return text.decode()
 
 
 def stream_of(table: Any) -> Any:
@@ -76,14 +87,14 @@ def stream_of(table: Any) -> Any:
 class Call:
     """One piece of work on a thread of its own. `kind` and `request` are those of app/python/calls.h."""
 
-    def __init__(self, kind: str, request: dict, engine: Optional[int] = None, table: Any = None):
+    def __init__(self, kind: str, request: Dict[str, Any], engine: Optional[int] = None, table: Any = None):
         self._capsule = None if table is None else stream_of(table)
         stream = None if table is None else _get_pointer(self._capsule, _STREAM)
         # Python's own paths and numbers of other libraries are texts and numbers too.
         text = json.dumps(request, default=_plain).encode()
         self._call = _sheaf.sheaf_start(kind.encode(), text, engine, stream)
 
-    def result(self, on_progress: Optional[Callable[[dict], object]] = None) -> Any:
+    def result(self, on_progress: Optional[Callable[[Progress], object]] = None) -> Dict[str, Any]:
         """Waits. What a signal or `on_progress` raises stops the work in order first."""
         shown = None
         try:
@@ -101,9 +112,10 @@ class Call:
             raise JobError(told["mistakes"])
         if "failure" in told:
             raise Error(told["failure"], told["exit_code"])
-        return told["result"]
+        answer: Dict[str, Any] = told["result"]
+        return answer
 
-    def _show(self, on_progress: Optional[Callable[[dict], object]], before: Any) -> Any:
+    def _show(self, on_progress: Optional[Callable[[Progress], object]], before: Any) -> Any:
         if on_progress is None:
             return None
         now = _sheaf.sheaf_progress(self._call)

@@ -1,24 +1,14 @@
 """What `import sheaf` offers."""
 
 import os
-from typing import Any, Callable, Dict, List, Optional, TypedDict, Union
+from typing import Any, Callable, Dict, List, Optional, Union
 
-from ._library import Call, close_engine
+from ._library import Call, Progress, close_engine
 
 Job = Union[str, "os.PathLike[str]", Dict[str, Any]]
 
 
-class Progress(TypedDict):
-    """What `on_progress` gets."""
-
-    records: int
-    rejects: int
-    tokens: int
-    total: Optional[int]
-    text: str
-
-
-def _job(job: Job) -> dict:
+def _job(job: Job) -> Dict[str, Any]:
     if isinstance(job, dict):
         return {"dict": job}
     if isinstance(job, (str, os.PathLike)):
@@ -41,7 +31,7 @@ class Run:
     `finished`  whether the output folder held this very run already, so that nothing was decoded
     """
 
-    def __init__(self, call: Call, told: dict):
+    def __init__(self, call: Call, told: Dict[str, Any]):
         self._call = call
         self.rows: int = told["rows"]
         self.report: Dict[str, Any] = told["report"]
@@ -61,7 +51,7 @@ class Run:
         return f"<sheaf.Run: {self.rows} rows, {self.report.get('rejects', 0)} rejects{place}>"
 
 
-def _request(job: Job, **settings: Any) -> dict:
+def _request(job: Job, **settings: Any) -> Dict[str, Any]:
     return {"job": _job(job), **{key: value for key, value in settings.items() if value is not None}}
 
 
