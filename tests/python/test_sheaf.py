@@ -202,7 +202,7 @@ class Pipes(Case):
         ran = self.piped("--input", "-", source=self.path, code=2)
         self.assertIn(b"standard input: this is not a stream of Arrow's IPC format: it looks like JSON lines", ran.stderr)
         ran = self.piped("--input", "-", source=os.devnull, code=2)
-        self.assertIn(b"there is nothing to read", ran.stderr)
+        self.assertIn(b"it is empty; pipe a stream into it", ran.stderr)
 
     def test_what_a_stream_has_no_room_for(self):
         for arguments, told in [
