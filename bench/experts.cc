@@ -128,10 +128,12 @@ struct Stages {
   double any_gate_up = 0, any_down = 0;  ///< by our kernel for all GPUs
   double copy = 0;
   double cutlass_gate_up = 0, gates = 0, cutlass_down = 0;
+  double ampere_gate_up = 0, ampere_down = 0;  ///< by CUTLASS for Ampere and Ada
   double hopper_gate_up = 0, hopper_down = 0;  ///< by our kernel for Hopper, gates applied
 
   double any() const { return any_gate_up + any_down; }
   double cutlass() const { return copy + cutlass_gate_up + gates + cutlass_down; }
+  double ampere() const { return copy + ampere_gate_up + gates + ampere_down; }
   double hopper() const { return copy + hopper_gate_up + hopper_down; }
 };
 
@@ -160,17 +162,28 @@ Stages time_bf16(const Layer& layer) {
                               nullptr);
     });
   }
-  if (room.cutlass.size() == 0) return stages;
+  const DeviceMemory<bf16> both(2 * gathered * ffn);
+  if (const DeviceMemory<std::byte> work(ampere_grouped_bytes(shape.count)); work.size() > 0) {
+    stages.ampere_gate_up = seconds([&] {
+      multiply_grouped_ampere(layer.from(copied, nullptr), gate_up, 2 * ffn, hidden, work.data(), both.data(),
+                              nullptr);
+    });
+    stages.ampere_down = seconds([&] {
+      multiply_grouped_ampere(layer.from(gated, nullptr), down, hidden, ffn, work.data(), room.given.data(),
+                              nullptr);
+    });
+  }
+  stages.gates = seconds(
+      [&] { apply_gates(Activation::silu, both.data(), gathered, shape.ffn, room.gated.data(), nullptr); });
+  const DeviceMemory<std::byte> work(cutlass_grouped_bytes(shape.count));
+  if (work.size() == 0) return stages;
   stages.cutlass_gate_up = seconds([&] {
-    multiply_grouped_cutlass(layer.from(copied, nullptr), gate_up, 2 * ffn, hidden, room.cutlass.data(),
-                             room.gate_up.data(), nullptr);
-  });
-  stages.gates = seconds([&] {
-    apply_gates(Activation::silu, room.gate_up.data(), gathered, shape.ffn, room.gated.data(), nullptr);
+    multiply_grouped_cutlass(layer.from(copied, nullptr), gate_up, 2 * ffn, hidden, work.data(), both.data(),
+                             nullptr);
   });
   stages.cutlass_down = seconds([&] {
-    multiply_grouped_cutlass(layer.from(gated, nullptr), down, hidden, ffn, room.cutlass.data(),
-                             room.given.data(), nullptr);
+    multiply_grouped_cutlass(layer.from(gated, nullptr), down, hidden, ffn, work.data(), room.given.data(),
+                             nullptr);
   });
   return stages;
 }
@@ -204,16 +217,18 @@ Stages time_fp8(const Layer& layer) {
                               nullptr);
     });
   }
-  if (room.cutlass.size() == 0) return stages;
+  const DeviceMemory<std::byte> work(cutlass_grouped_fp8_bytes(shape.count));
+  if (work.size() == 0) return stages;
+  const DeviceMemory<bf16> both(2 * gathered * ffn);
   stages.cutlass_gate_up = seconds([&] {
-    multiply_grouped_cutlass(layer.from(copied, nullptr), gate_up, 2 * ffn, hidden, room.cutlass.data(),
-                             room.gate_up.data(), nullptr);
+    multiply_grouped_cutlass(layer.from(copied, nullptr), gate_up, 2 * ffn, hidden, work.data(), both.data(),
+                             nullptr);
   });
-  stages.gates = seconds(
-      [&] { gates_to_fp8(Activation::silu, room.gate_up.data(), gathered, shape.ffn, gated, nullptr); });
+  stages.gates =
+      seconds([&] { gates_to_fp8(Activation::silu, both.data(), gathered, shape.ffn, gated, nullptr); });
   stages.cutlass_down = seconds([&] {
-    multiply_grouped_cutlass(layer.from(gated, nullptr), down, hidden, ffn, room.cutlass.data(),
-                             room.given.data(), nullptr);
+    multiply_grouped_cutlass(layer.from(gated, nullptr), down, hidden, ffn, work.data(), room.given.data(),
+                             nullptr);
   });
   return stages;
 }
@@ -278,6 +293,8 @@ void time_shape(const Shape& shape, int32_t rows, bool with_fp8) {
   line("gate and up, CUTLASS", 2, &Stages::cutlass_gate_up);
   line("gates", 0, &Stages::gates);
   line("down, CUTLASS", 1, &Stages::cutlass_down);
+  line("gate and up, Ampere", 2, &Stages::ampere_gate_up);
+  line("down, Ampere", 1, &Stages::ampere_down);
   line("gated, Hopper", 2, &Stages::hopper_gate_up);
   line("down, Hopper", 1, &Stages::hopper_down);
   const double around = choosing + gathering + adding;
@@ -288,6 +305,7 @@ void time_shape(const Shape& shape, int32_t rows, bool with_fp8) {
   };
   layer("layer, any GPU", &Stages::any, true);
   layer("layer, CUTLASS", &Stages::cutlass, wide.cutlass_down > 0);
+  if (wide.ampere_down > 0) print({"layer, Ampere", 3 * flops, 3 * weights, around + wide.ampere(), 0});
   layer("layer, Hopper", &Stages::hopper, wide.hopper_down > 0);
 }
 

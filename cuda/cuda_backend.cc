@@ -37,27 +37,24 @@ ProductKernels kernels_for(int64_t weight_bytes, const CudaOptions& options) {
 /// Refuses what does not fit.
 WeightKind kind_for(const Model& model, const CudaOptions& options) {
   const int64_t there = cuda_free_bytes(options.device);
-  const auto fits = [&](bool packed) {
-    return weight_bytes(model, {options.fp8, packed, options.untried}) <= there;
-  };
-  const bool can_pack = can_stay_packed(model, options.untried);
+  const auto fits = [&](bool packed) { return weight_bytes(model, {options.fp8, packed}) <= there; };
+  const bool can_pack = can_stay_packed(model);
   if (options.weights == WeightStorage::packed && !can_pack)
     refuse(
         "model.weights: packed does not work with rows whose length is not a multiple of 8, with GPTQ's "
-        "sorted columns (desc_act), with Q2_K, Q3_K, IQ4_NL, IQ4_XS or MXFP4, or with experts of a layer "
-        "that differ in their types or have adapters; "
+        "sorted columns (desc_act), or with experts of a layer that differ in their types or have adapters; "
         "set model.weights: expanded");
   if (options.weights == WeightStorage::packed ||
       (options.weights == WeightStorage::automatic && can_pack && !fits(false))) {
-    if (fits(true)) return {options.fp8, true, options.untried};
+    if (fits(true)) return {options.fp8, true};
   } else if (fits(false)) {
-    return {options.fp8, false, options.untried};
+    return {options.fp8, false};
   }
   const bool packed = options.weights != WeightStorage::expanded && can_pack;
   const bool other = !packed && can_pack && fits(true);
   refuse("{}: its weights need {:.1f} GB, but cuda:{} has {:.1f} GB free; {}", model.path,
-         static_cast<double>(weight_bytes(model, {options.fp8, packed, options.untried})) / 1e9,
-         options.device, static_cast<double>(there) / 1e9,
+         static_cast<double>(weight_bytes(model, {options.fp8, packed})) / 1e9, options.device,
+         static_cast<double>(there) / 1e9,
          other ? "set model.weights: packed" : "set engine.device: cpu, or use a smaller model");
 }
 
@@ -206,7 +203,7 @@ class CudaBackend final : public Backend {
  private:
   /// What numbers are computed in: "bf16, reproducible".
   std::string numbers() const {
-    const bool cutlass = config().experts.count > 0 && grouped_by(config(), model_.fp8) == GroupedBy::cutlass;
+    const bool cutlass = config().experts.count > 0 && is_cutlass(grouped_by(config(), model_.fp8));
     return fmt::format("{}{}{}{}{}", model_.fp8 ? "fp8" : "bf16", model_.packed() ? ", weights packed" : "",
                        options_.fp8_keys ? ", keys and values in fp8" : "",
                        options_.reproducible ? ", reproducible" : "", cutlass ? ", experts by CUTLASS" : "");

@@ -18,9 +18,6 @@ struct CudaOptions {
   bool reproducible = false;    ///< a row's result does not depend, to the bit, on the rows it runs with
   bool graphs = true;           ///< replay steps that are like one before
   int64_t* replayed = nullptr;  ///< counts them
-  /// For tests: computes what no GPU has run yet, and is refused or left out for it: sinks, biases of o, and
-  /// MXFP4, Q2_K, Q3_K, IQ4_NL and IQ4_XS that stay packed.
-  bool untried = false;
 };
 
 /// bf16 or FP8 weights in the layers, fp16 or FP8 keys and values, fp32 sums and residual stream.
@@ -31,8 +28,8 @@ std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, con
                                                   uint64_t seed);
 
 /// The first field of a model that no kernel here computes, and its value; empty: they compute all of it. A
-/// backend of such a model is refused. `untried` as in CudaOptions.
-std::string uncomputed_field(const ModelConfig& config, bool untried);
+/// backend of such a model is refused.
+std::string uncomputed_field(const ModelConfig& config);
 
 /// Free bytes on the device.
 int64_t cuda_free_bytes(int device);

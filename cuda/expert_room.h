@@ -1,4 +1,5 @@
 #pragma once
+
 #include "core/backend/footprint.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/base/floats.h"
@@ -12,14 +13,18 @@ namespace sheaf::cuda {
 static_assert(kMostGroups == kMostExperts);
 
 /// Who multiplies a layer's experts. With Qwen3-30B-A3B's on an H200, a layer of 8,192 rows takes our kernel
-/// for Hopper 1.33 ms in bf16 and 0.81 in FP8, CUTLASS 1.41 and 0.98, and the kernel for any GPU 2.68
-/// and 3.87 (bench_experts).
-enum class GroupedBy { hopper, cutlass, any_gpu };
+/// for Hopper 1.33 ms in bf16 and 0.81 in FP8, CUTLASS's 1.41 and 0.98, CUTLASS's for Ampere and Ada 1.99 in
+/// bf16, and our kernel for any GPU 2.65 and 3.76 (bench_experts).
+enum class GroupedBy { hopper, cutlass, ampere, any_gpu };
 inline GroupedBy grouped_by(const ModelConfig& config, bool fp8) {
   const Experts& experts = config.experts;
   if (grouped_hopper_products(config.hidden, experts.ffn)) return GroupedBy::hopper;
   const int64_t bytes = fp8 ? cutlass_grouped_fp8_bytes(experts.count) : cutlass_grouped_bytes(experts.count);
-  return bytes > 0 ? GroupedBy::cutlass : GroupedBy::any_gpu;
+  if (bytes > 0) return GroupedBy::cutlass;
+  return !fp8 && ampere_grouped_bytes(experts.count) > 0 ? GroupedBy::ampere : GroupedBy::any_gpu;
+}
+inline bool is_cutlass(GroupedBy by) {
+  return by == GroupedBy::cutlass || by == GroupedBy::ampere;
 }
 
 /// Device memory for the rows of a step on their way through the experts of a layer; nothing in a model
@@ -31,11 +36,11 @@ struct ExpertRoom {
   DeviceMemory<int32_t>
       offsets;               ///< [layers, experts + 1]: of each layer until the next step, for its report
   DeviceMemory<bf16> gated;  ///< [gathered rows, ffn of an expert], of experts in bf16
-  Fp8Memory gated8;          ///< the same of experts in FP8
+  Fp8Memory gated8;          ///< [gathered rows, ffn of an expert], of experts in FP8
   DeviceMemory<bf16> given;  ///< [gathered rows, hidden]; first copied inputs, then what experts give
   DeviceMemory<float> in_scales;    ///< [gathered rows], of copied inputs in FP8
   DeviceMemory<bf16> gate_up;       ///< [gathered rows, 2 ffn of an expert], where CUTLASS computes it
-  DeviceMemory<std::byte> cutlass;  ///< cutlass_grouped_bytes
+  DeviceMemory<std::byte> cutlass;  ///< that CUTLASS works in
   int64_t layers = 0;
   GroupedBy by = GroupedBy::any_gpu;
 
@@ -54,9 +59,11 @@ struct ExpertRoom {
     given.grow(gathered * config.hidden);
     if (fp8) in_scales.grow(gathered);
     by = grouped_by(config, fp8);
-    if (by != GroupedBy::cutlass) return;
+    if (!is_cutlass(by)) return;
     if (fp8) cutlass.grow(cutlass_grouped_fp8_bytes(experts.count));
-    if (wide) cutlass.grow(cutlass_grouped_bytes(experts.count));
+    if (wide)
+      cutlass.grow(by == GroupedBy::ampere ? ampere_grouped_bytes(experts.count)
+                                           : cutlass_grouped_bytes(experts.count));
     gate_up.grow(2 * gathered * experts.ffn);
   }
   /// Inputs in FP8, in the order of their experts.

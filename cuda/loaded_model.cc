@@ -142,7 +142,7 @@ Fp8Weight LoadedModel::fp8_weight(const DeviceMatrix& matrix, const ExpertRange&
 }
 
 void check_model(const ModelConfig& config, const CudaOptions& options) {
-  if (const std::string field = uncomputed_field(config, options.untried); !field.empty())
+  if (const std::string field = uncomputed_field(config); !field.empty())
     refuse("the CUDA engine does not compute this model yet ({}); use --device cpu", field);
   check_experts(config, options);
   if (const size_t windows = windows_of(config).size(); windows > kMostWindows)
@@ -184,10 +184,7 @@ void check_model(const ModelConfig& config, const CudaOptions& options) {
 
 namespace sheaf {
 
-std::string uncomputed_field(const ModelConfig& config, bool untried) {
-  if ((config.sinks || config.biases.o) && !untried)
-    return fmt::format("{} of {} have not run on a GPU", config.sinks ? "attention sinks" : "biases: on o",
-                       config.family);
+std::string uncomputed_field(const ModelConfig& config) {
   if (config.sinks && config.score_cap > 0) return "attention sinks under a cap of scores";
   if (config.biases.gate || config.biases.up || config.biases.down || config.biases.output)
     return "biases: on gate, up, down or the output";

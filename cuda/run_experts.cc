@@ -5,7 +5,7 @@ namespace sheaf::cuda {
 namespace {
 
 bool by_cutlass(const LoadedModel& model) {
-  return model.room.experts.by == GroupedBy::cutlass;
+  return is_cutlass(model.room.experts.by);
 }
 bool by_hopper(const LoadedModel& model) {
   return model.room.experts.by == GroupedBy::hopper;
@@ -54,6 +54,14 @@ struct Bf16Experts {
     return model.bf16_weight(matrix, range, routes.offsets);
   }
 
+  void multiply_by_cutlass(const GroupedRows& rows, const bf16* weight, int64_t n, int64_t k,
+                           bf16* out) const {
+    const auto multiply = room.by == GroupedBy::ampere
+                              ? multiply_grouped_ampere
+                              : static_cast<decltype(&multiply_grouped_ampere)>(multiply_grouped_cutlass);
+    multiply(rows, weight, n, k, room.cutlass.data(), out, stream);
+  }
+
   /// activation(gate) × up of the gathered rows, to the room's `gated`.
   void multiply_gate_up(int32_t gathered) const {
     const int64_t ffn = config.experts.ffn, hidden = config.hidden;
@@ -72,8 +80,8 @@ struct Bf16Experts {
                                       weight(weights.gate_up, range), ffn, hidden, room.gated.data(), stream);
       });
     for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
-      multiply_grouped_cutlass(grouped(routes, copied, nullptr, range), weight(weights.gate_up, range),
-                               2 * ffn, hidden, room.cutlass.data(), room.gate_up.data(), stream);
+      multiply_by_cutlass(grouped(routes, copied, nullptr, range), weight(weights.gate_up, range), 2 * ffn,
+                          hidden, room.gate_up.data());
     });
     add_gate_up_biases(model, weights, routes, gathered);
     apply_gates(config.activation, room.gate_up.data(), gathered, config.experts.ffn, room.gated.data(),
@@ -90,7 +98,7 @@ struct Bf16Experts {
       if (by_hopper(model))
         multiply_grouped_hopper(rows, gathered, down, n, k, room.given.data(), stream);
       else if (by_cutlass(model))
-        multiply_grouped_cutlass(rows, down, n, k, room.cutlass.data(), room.given.data(), stream);
+        multiply_by_cutlass(rows, down, n, k, room.given.data());
       else
         multiply_grouped(rows, down, n, k, room.given.data(), stream);
     });

@@ -30,6 +30,7 @@
 //
 // Work: 4 × D FLOPs a query and key; bytes: 4 × D a key and block, so 64 or 128 FLOP per byte read from L2.
 #include "cuda/attention/attention.h"
+#include "cuda/attention/sinks.h"
 #include "cuda/base/device_math.h"
 
 namespace sheaf::cuda {
@@ -281,10 +282,10 @@ __device__ void write_results(const AttentionInputs& in, const AttentionItem& it
       total += __shfl_xor_sync(0xffffffffu, total, 2);
       const int m = m0 + t * 16 + lane / 4 + 8 * i;
       if (m >= queries) continue;
-      if constexpr (kSinks)
-        if (item.first_partial < 0)
-          total += fast_exp2(tensors.sinks[kv_head * group + m % group] - high[t][i]);
       const float scale = total > 0 ? 1.0f / total : 0.0f;
+      float share = 1;
+      if constexpr (kSinks)
+        share = share_of_keys(1, tensors.sinks[kv_head * group + m % group], log_sum(high[t][i], total));
       if (item.first_partial < 0) {
         const int64_t to_row = in.rows[item.first_row + m / group];
         bf16* to = tensors.out + (to_row * layout.heads + kv_head * group + m % group) * layout.head_dim +
@@ -293,7 +294,7 @@ __device__ void write_results(const AttentionInputs& in, const AttentionItem& it
         for (int n = 0; n < D / 8; ++n)
           if (n * 8 + lane % 4 * 2 < layout.head_dim)
             *reinterpret_cast<uint32_t*>(to + n * 8) =
-                pack(out[t][n][2 * i] * scale, out[t][n][2 * i + 1] * scale);
+                pack(out[t][n][2 * i] * scale * share, out[t][n][2 * i + 1] * scale * share);
         continue;
       }
       float* to = tensors.partial_out + (base_query + m) * D + lane % 4 * 2;
@@ -301,8 +302,7 @@ __device__ void write_results(const AttentionInputs& in, const AttentionItem& it
       for (int n = 0; n < D / 8; ++n)
         *reinterpret_cast<float2*>(to + n * 8) =
             make_float2(out[t][n][2 * i] * scale, out[t][n][2 * i + 1] * scale);
-      if (lane % 4 == 0)
-        tensors.partial_lse[base_query + m] = total > 0 ? high[t][i] + log2f(total) : -INFINITY;
+      if (lane % 4 == 0) tensors.partial_lse[base_query + m] = log_sum(high[t][i], total);
     }
   }
 }
@@ -432,7 +432,12 @@ __global__ void merge_kernel(const AttentionInputs* inputs, HeadLayout layout, c
 #pragma unroll
         for (int j = 0; j < D / 32; ++j) result[j] += weight * partial_out[at * D + j * 32 + lane];
       }
-      if constexpr (kSinks) sum += exp2f(sinks[head] - high);
+      if constexpr (kSinks) {
+        const float share = share_of_keys(sum, sinks[head], high);
+#pragma unroll
+        for (int j = 0; j < D / 32; ++j) result[j] *= share;
+        sum = 1;
+      }
       const int64_t place = int64_t{row} * layout.heads + head;
       if (out8.values != nullptr) {
         float most = 0;

@@ -1,6 +1,7 @@
 #pragma once
 #include "cuda/attention/hopper_products.h"
 #include "cuda/attention/hopper_softmax.h"
+#include "cuda/attention/sinks.h"
 
 /// What a warpgroup of the Hopper kernel computes. Its policies: the softmax (hopper_softmax.h), what happens
 /// to scores before (hopper_scores.h), and which keys a row sees (hopper_sight.h).
@@ -334,9 +335,17 @@ struct Consumer {
       float total = softmax.sum[i];
       total += __shfl_xor_sync(0xffffffffu, total, 1);
       total += __shfl_xor_sync(0xffffffffu, total, 2);
-      if constexpr (Softmax::kSinks)
-        if (item.first_partial < 0) total += softmax.sink_weight(i);
-      const float scale = total > 0 ? softmax.value_scale / total : 0.0f;
+      float scale = total > 0 ? softmax.value_scale / total : 0.0f;
+      if constexpr (Softmax::kSinks) {
+        if (item.first_partial < 0) {
+#pragma unroll
+          for (int n = 0; n < D / 8; ++n) {
+            out[n * 4 + 2 * i] *= scale;
+            out[n * 4 + 2 * i + 1] *= scale;
+          }
+          scale = share_of_keys(1, softmax.sink[i], log_sum(softmax.high[i], total));
+        }
+      }
       const int m = m0 + 8 * i;
       const bool valid = to_row[i] >= 0;
       if (item.first_partial < 0 && tensors.out8.values != nullptr) {
@@ -366,7 +375,7 @@ struct Consumer {
       for (int n = 0; n < D / 8; ++n)
         *reinterpret_cast<float2*>(to + n * 8) =
             make_float2(out[n * 4 + 2 * i] * scale, out[n * 4 + 2 * i + 1] * scale);
-      if (lane % 4 == 0) tensors.partial_lse[query] = total > 0 ? softmax.high[i] + log2f(total) : -INFINITY;
+      if (lane % 4 == 0) tensors.partial_lse[query] = log_sum(softmax.high[i], total);
     }
   }
 };

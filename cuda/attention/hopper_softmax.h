@@ -260,10 +260,6 @@ struct WithSinks : Softmax {
 #pragma unroll
     for (int i = 0; i < 2; ++i) sink[i] = tensors.sinks[kv_head * group + (m + 8 * i) % group];
   }
-  /// The weight of query i's sink. Infinite where a row has seen nothing, whose sums are zero.
-  __device__ float sink_weight(int i) const {
-    return fast_exp2(sink[i] - this->high[i]);
-  }
 };
 
 }  // namespace

@@ -64,13 +64,12 @@ bool stay_packed(WeightKind kind, std::span<const Matrix* const> matrices) {
 
 /// Whether a layer's experts are as gpt-oss has them, all in MXFP4: they come packed in any case, and the
 /// device finds out what becomes of them (settle_mxfp4()).
-bool in_mxfp4(const LayerWeights& layer, WeightKind kind) {
-  return kind.untried && !layer.experts.empty() &&
-         std::ranges::all_of(layer.experts, [](const ExpertWeights& expert) {
-           return std::ranges::all_of(
-               std::array{&expert.gate, &expert.up, &expert.down},
-               [](const Matrix* matrix) { return matrix->dtype == DType::mxfp4 && !matrix->adapter; });
-         });
+bool in_mxfp4(const LayerWeights& layer) {
+  return !layer.experts.empty() && std::ranges::all_of(layer.experts, [](const ExpertWeights& expert) {
+    return std::ranges::all_of(std::array{&expert.gate, &expert.up, &expert.down}, [](const Matrix* matrix) {
+      return matrix->dtype == DType::mxfp4 && !matrix->adapter;
+    });
+  });
 }
 
 /// The biases of gate and up of all experts, as the rows of their weights lie.
@@ -228,7 +227,7 @@ class Upload {
     std::vector<const Matrix*> all;
     for (const ExpertWeights& expert : layer.experts)
       for (const ExpertMatrix name : names) all.push_back(&(expert.*name));
-    if (!in_mxfp4(layer, kind_) && !stay_packed(kind_, all)) return stacked(all);
+    if (!in_mxfp4(layer) && !stay_packed(kind_, all)) return stacked(all);
     // can_stay_packed() has seen that those of one name are alike, and have no adapters.
     const RowOrder order = names.size() == 1 ? RowOrder::plain
                            : kind_.fp8       ? RowOrder::by_sixteens
@@ -372,11 +371,10 @@ int64_t DeviceWeights::bytes() const {
   return total;
 }
 
-bool can_stay_packed(const Model& model, bool untried) {
+bool can_stay_packed(const Model& model) {
   // Sorted int4 (fp32 that is put together on reading) would grow.
   const auto fits = [&](const Matrix& matrix) {
-    return matrix.cols % 8 == 0 && (matrix.dtype <= DType::nf4 || untried) &&
-           !(matrix.source && matrix.dtype == DType::f32);
+    return matrix.cols % 8 == 0 && !(matrix.source && matrix.dtype == DType::f32);
   };
   for (const LayerWeights& layer : model.layers)
     for (const Matrix* matrix : layer.linears())
@@ -410,7 +408,7 @@ int64_t weight_bytes(const Model& model, WeightKind kind) {
       const ExpertWeights& expert = layer.experts.front();
       const int64_t both = values(expert.gate) + values(expert.up);
       most = std::max({most, both, kind.packed ? expanded_values(both * count, count) : 0});
-      if (!kind.packed && in_mxfp4(layer, kind))  // one layer's are there twice
+      if (!kind.packed && in_mxfp4(layer))  // one layer's are there twice
         for (const ExpertWeights& each : layer.experts)
           for (const Matrix* matrix : {&each.gate, &each.up, &each.down})
             twice = std::max(twice, count * 3 * matrix->rows * matrix->row_bytes());
@@ -464,7 +462,7 @@ DeviceWeights upload_weights(const Model& model, WeightKind kind) {
     if (kind.fp8)
       for (DeviceMatrix* matrix : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}) find_scales(*matrix);
     experts.narrow = kind.fp8;
-    if (in_mxfp4(model.layers[i], kind)) {
+    if (in_mxfp4(model.layers[i])) {
       settle_mxfp4(experts, kind, weights.mxfp4);
     } else if (kind.fp8) {
       find_scales(experts.gate_up);

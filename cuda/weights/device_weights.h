@@ -87,9 +87,8 @@ struct DeviceWeights {
 /// What the matrices of the layers are on the device. The output projection is bf16 always, and so is an
 /// embedding that it is tied to.
 struct WeightKind {
-  bool fp8 = false;      ///< e4m3; else bf16
-  bool packed = false;   ///< as the file has them, until a product wants them
-  bool untried = false;  ///< as CudaOptions has it
+  bool fp8 = false;     ///< e4m3; else bf16
+  bool packed = false;  ///< as the file has them, until a product wants them
 };
 
 DeviceMemory<float> upload_vector(const std::vector<float>& values);
@@ -113,7 +112,7 @@ constexpr int64_t expanded_values(int64_t all, int64_t count) {
 void settle_mxfp4(DeviceExperts& experts, WeightKind kind, Mxfp4Rows& counted);
 
 /// Whether they can stay packed.
-bool can_stay_packed(const Model& model, bool untried);
+bool can_stay_packed(const Model& model);
 /// Device memory that a model's weights take, and one matrix of packed ones expanded.
 int64_t weight_bytes(const Model& model, WeightKind kind);
 DeviceWeights upload_weights(const Model& model, WeightKind kind);

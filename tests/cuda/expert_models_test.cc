@@ -191,8 +191,7 @@ TEST(ExpertModels, PackedPromptsAreSeparateOnesToTheBit) {
           tree ? build_tree(records, stacks) : build_separate(records, stacks);
           for (const bool graphs : {false, true}) {
             const auto backend = make_cuda_backend(
-                model,
-                {.fp8 = shape.change == use_wide, .reproducible = true, .graphs = graphs, .untried = true});
+                model, {.fp8 = shape.change == use_wide, .reproducible = true, .graphs = graphs});
             const Answers answers =
                 test::decode(*backend, stacks, {.tokens_per_step = tokens, .pages = 20000});
             if (alone.empty()) alone = answers;

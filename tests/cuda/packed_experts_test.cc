@@ -66,12 +66,12 @@ TEST(PackedExperts, ExpandToTheSameBits) {
   for (const DType dtype : kTypes) {
     SCOPED_TRACE(dtype_name(dtype));
     const Model model = make_model(dtype);
-    ASSERT_TRUE(can_stay_packed(model, true));
+    ASSERT_TRUE(can_stay_packed(model));
     for (const bool fp8 : {false, true}) {
-      const DeviceWeights whole = upload_weights(model, {fp8, false, true});
-      LoadedModel packed(model.config, upload_weights(model, {fp8, true, true}), fp8, ProductKernels::ours);
+      const DeviceWeights whole = upload_weights(model, {fp8, false});
+      LoadedModel packed(model.config, upload_weights(model, {fp8, true}), fp8, ProductKernels::ours);
       ASSERT_TRUE(packed.packed());
-      EXPECT_GE(weight_bytes(model, {fp8, true, true}), packed.weights.bytes());
+      EXPECT_GE(weight_bytes(model, {fp8, true}), packed.weights.bytes());
       const DeviceExperts &right = whole.layers[0].experts, &stored = packed.weights.layers[0].experts;
       for (const int32_t at_once : {kExperts, 4, 1}) {
         for (const std::vector<int32_t>& offsets : steps) {
@@ -131,13 +131,13 @@ TEST(PackedExperts, Mxfp4IsExactInBothKindsOfNumbers) {
   for (const bool packed : {false, true}) {
     for (const bool fp8 : {false, true}) {
       SCOPED_TRACE(testing::Message() << (packed ? "packed" : "expanded") << (fp8 ? ", fp8" : ""));
-      LoadedModel loaded(model.config, upload_weights(model, {fp8, packed, true}), fp8, ProductKernels::ours);
+      LoadedModel loaded(model.config, upload_weights(model, {fp8, packed}), fp8, ProductKernels::ours);
       const DeviceExperts& experts = loaded.weights.layers[0].experts;
       EXPECT_EQ(experts.narrow, fp8);
       EXPECT_EQ(experts.down.packed.empty(), !packed);
       EXPECT_EQ(loaded.weights.mxfp4.rows, fp8 ? kExperts * (2 * kFfn + kHidden) : 0);
       EXPECT_EQ(loaded.weights.mxfp4.inexact, 0);
-      EXPECT_GE(weight_bytes(model, {fp8, packed, true}), loaded.weights.bytes());
+      EXPECT_GE(weight_bytes(model, {fp8, packed}), loaded.weights.bytes());
       const auto offsets = test::to_device(std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6});
       std::vector<float> got;
       if (fp8) {
@@ -170,8 +170,7 @@ TEST(PackedExperts, RowsThatE4m3DoesNotHoldMakeTheirLayerBf16) {
     blocks[20] = std::byte{1};
     const bool exact = apart == 14;
     for (const bool packed : {false, true}) {
-      LoadedModel loaded(model.config, upload_weights(model, {true, packed, true}), true,
-                         ProductKernels::ours);
+      LoadedModel loaded(model.config, upload_weights(model, {true, packed}), true, ProductKernels::ours);
       const DeviceExperts& experts = loaded.weights.layers[0].experts;
       EXPECT_EQ(experts.narrow, exact);
       EXPECT_EQ(loaded.weights.mxfp4.inexact, exact ? 0 : 1);
@@ -185,7 +184,7 @@ TEST(PackedExperts, RowsThatE4m3DoesNotHoldMakeTheirLayerBf16) {
       for (const bf16 value : part(wide, experts.down.values())) got.push_back(__bfloat162float(value));
       EXPECT_EQ(got, down_values(model));
       // Gate and up lie as bf16 products read them.
-      const DeviceWeights right = upload_weights(model, {false, false, true});
+      const DeviceWeights right = upload_weights(model, {false, false});
       const bf16* const both = loaded.bf16_weight(experts.gate_up, {0, kExperts}, offsets.data());
       check(cudaDeviceSynchronize(), "expanding");
       EXPECT_TRUE(same(part(both, experts.gate_up.values()),
@@ -197,7 +196,7 @@ TEST(PackedExperts, RowsThatE4m3DoesNotHoldMakeTheirLayerBf16) {
 TEST(PackedExperts, ExpertsWithoutRowsAreNotExpanded) {
   NEED_GPU();
   const Model model = make_model(DType::q4_k);
-  LoadedModel packed(model.config, upload_weights(model, {false, true, true}), false, ProductKernels::ours);
+  LoadedModel packed(model.config, upload_weights(model, {false, true}), false, ProductKernels::ours);
   const DeviceMatrix& down = packed.weights.layers[0].experts.down;
   const auto offsets = test::to_device(std::vector<int32_t>{0, 0, 2, 2, 2, 2, 3});
   packed.expanded = test::poisoned<bf16>(down.values());
@@ -212,13 +211,13 @@ TEST(PackedExperts, ExpertsWithoutRowsAreNotExpanded) {
 
 TEST(PackedExperts, ThoseThatAreNotAlikeAreExpandedOnce) {
   Model mixed = make_model(DType::q4_0);
-  EXPECT_TRUE(can_stay_packed(mixed, true));
+  EXPECT_TRUE(can_stay_packed(mixed));
   const Model other = make_model(DType::q8_0);
   mixed.layers[0].experts[3].down = other.layers[0].experts[3].down;
-  EXPECT_FALSE(can_stay_packed(mixed, true));
+  EXPECT_FALSE(can_stay_packed(mixed));
   Model adapted = make_model(DType::q4_0);
   adapted.layers[0].experts[2].up.adapter = std::make_shared<LowRank>();
-  EXPECT_FALSE(can_stay_packed(adapted, true));
+  EXPECT_FALSE(can_stay_packed(adapted));
 }
 
 }  // namespace

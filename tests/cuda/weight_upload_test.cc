@@ -101,7 +101,7 @@ void compare_experts(const Model& model, const LayerWeights& host, const DeviceE
 }
 
 void compare(const Model& model) {
-  const DeviceWeights device = upload_weights(model, {false, false, true});
+  const DeviceWeights device = upload_weights(model, {false, false});
   ASSERT_EQ(device.layers.size(), model.layers.size());
   EXPECT_TRUE(same(downloaded(device.embedding), stacked({&model.embedding})));
   EXPECT_TRUE(same(downloaded(device.final_norm), plain(model.final_norm)));
@@ -271,10 +271,10 @@ TEST(WeightUpload, PackedWeightsExpandToTheSameBits) {
     model.embedding.adapter = nullptr;
     LayerWeights& layer = model.layers[0];
     layer.gate.rows = layer.up.rows = 4992;  // e4m3 goes by sixteens
-    ASSERT_TRUE(can_stay_packed(model, true));
+    ASSERT_TRUE(can_stay_packed(model));
     for (const bool fp8 : {false, true}) {
-      const DeviceWeights right = upload_weights(model, {fp8, false, true}),
-                          packed = upload_weights(model, {fp8, true, true});
+      const DeviceWeights right = upload_weights(model, {fp8, false}),
+                          packed = upload_weights(model, {fp8, true});
       const bool smaller = 8 * block_bytes(dtype) < (fp8 ? 8 : 16) * block_values(dtype);
       EXPECT_TRUE(!smaller || adapted || packed.bytes() < right.bytes());
       const DeviceLayer &a = right.layers[0], &b = packed.layers[0];
