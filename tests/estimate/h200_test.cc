@@ -80,6 +80,12 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(testing::Values("squad2", "race", "narrativeqa", "longhealth", "catalog"),
                      testing::Values("qwen3-8b", "qwen3-1.7b"), testing::ValuesIn(kNumbers)),
     name_of);
+// The profile in FP8 has no steps of models with experts.
+INSTANTIATE_TEST_SUITE_P(Experts, H200,
+                         testing::Combine(testing::Values("squad2", "narrativeqa", "catalog"),
+                                          testing::Values("qwen3-30b-a3b", "gpt-oss-20b"),
+                                          testing::Values(kNumbers[0])),
+                         name_of);
 
 }  // namespace
 }  // namespace sheaf
