@@ -40,7 +40,7 @@ struct ExpertRoom {
   DeviceMemory<bf16> given;  ///< [gathered rows, hidden]; first copied inputs, then what experts give
   DeviceMemory<float> in_scales;    ///< [gathered rows], of copied inputs in FP8
   DeviceMemory<bf16> gate_up;       ///< [gathered rows, 2 ffn of an expert], where CUTLASS computes it
-  DeviceMemory<std::byte> cutlass;  ///< that CUTLASS works in
+  DeviceMemory<std::byte> cutlass;  ///< [bytes], room for CUTLASS's products
   int64_t layers = 0;
   GroupedBy by = GroupedBy::any_gpu;
 

@@ -313,9 +313,9 @@ __global__ void expand_narrow_kernel(const uint8_t* in, int64_t row_bytes, int32
   }
 }
 
-/// What a row of the largest value `most` is divided by on its way to e4m3, as Fp8Scale::fine() sees it.
-/// MXFP4 rows get a power of two, for which 1 or 1.5 times a power of two becomes 256 or 384: nothing rounds
-/// that is not 2^17 times as small.
+/// What a row of the largest value `most` is divided by on its way to e4m3, as Fp8Scale::fine() sees it. A
+/// row of MXFP4 gets a power of two that makes its largest value 256 or 384, so that all its values are exact
+/// down to 2^-17 of that.
 template <DType type>
 __device__ float peak_of(float most) {
   if constexpr (type != DType::mxfp4) return most;
