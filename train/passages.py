@@ -242,7 +242,8 @@ def vary(arguments):
     articles = defaultdict(list)
     for path in arguments.files:
         for paragraph in read_paragraphs(path):
-            articles[(path, paragraph["article"])].append(paragraph)
+            if paragraph["article"] != arguments.without:
+                articles[(path, paragraph["article"])].append(paragraph)
     places = [(article, paragraph) for article in articles.values() for paragraph in article]
     corpora = [[] for _ in range(CORPORA)]
     counts = {"answered": 0, "unanswered": 0, "choices": 0}
@@ -293,7 +294,7 @@ def main():
     command(texts, "files")
     command(ask, "runs")
     command(label, "run", sure=(float, 0.7))
-    command(vary, "files", passes=(int, 8), seed=(int, 1))
+    command(vary, "files", passes=(int, 8), seed=(int, 1), without=(str, None))
     arguments = parser.parse_args()
     try:
         arguments.function(arguments)

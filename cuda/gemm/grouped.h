@@ -58,7 +58,7 @@ void multiply_grouped_cutlass(const GroupedFp8Rows& rows, const Fp8Weight& weigh
                               std::byte* room, bf16* out, cudaStream_t stream);
 
 /// As multiply_grouped(), by CUTLASS's kernel for Ampere and Ada, of rows that lie in order. `room`:
-/// ampere_grouped_bytes(), which are 0 where the program was built without CUTLASS.
+/// ampere_grouped_bytes(), which are 0 where the program was built without CUTLASS, or the GPU is older.
 int64_t ampere_grouped_bytes(int32_t experts);
 void multiply_grouped_ampere(const GroupedRows& rows, const bf16* weight, int64_t n, int64_t k,
                              std::byte* room, bf16* out, cudaStream_t stream);

@@ -71,9 +71,9 @@ int blocks() {
     int device = 0, major = 0, multiprocessors = 0;
     check(cudaGetDevice(&device), "naming the device");
     check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-          "reading its generation");
+          "asking for the compute capability of the device");
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
-          "counting its parts");
+          "counting the multiprocessors of the device");
     return major >= 8 ? multiprocessors * Gemm::maximum_active_blocks() : 0;
   });
 }

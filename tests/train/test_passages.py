@@ -44,7 +44,7 @@ class PassagesTest(unittest.TestCase):
 
     def vary(self, **options):
         out = self.folder / "varied"
-        arguments = {"files": [str(self.squad)], "out": str(out), "passes": 40, "seed": 3} | options
+        arguments = {"files": [str(self.squad)], "out": str(out), "passes": 40, "seed": 3, "without": None} | options
         passages.vary(types.SimpleNamespace(**arguments))
         return {path.name: passages.read_lines(path) for path in sorted(out.glob("corpus-*.jsonl"))}
 
@@ -101,6 +101,16 @@ class PassagesTest(unittest.TestCase):
         self.assertEqual({p["article"] for p in passages.read_squad(self.folder / "held.json")}, {"Mills"})
         with self.assertRaisesRegex(Trouble, "no article Ponds"):
             passages.split(types.SimpleNamespace(squad=str(self.squad), held=["Ponds"], out=str(self.folder)))
+
+    def test_texts_of_an_article_that_is_left_out_are_never_used(self):
+        self.squad.write_text(json.dumps(squad({"Towns": ARTICLE[:1], "Mills": ARTICLE[1:]})))
+        written = self.folder / "written.jsonl"
+        passages.write_lines(written, [ARTICLE[1] | {"article": "Mills"}])
+        for without, there in (("Mills", False), (None, True)):
+            contexts = [row["context"] for rows in self.vary(files=[str(self.squad), str(written)], without=without).values()
+                        for row in rows]
+            self.assertEqual(any("Oberwesel" in context for context in contexts), there)
+            self.assertTrue(any("Kettwig" in context for context in contexts))
 
     def test_labels_are_sure_and_agree_with_the_writer(self):
         passages.write_lines(self.folder / "texts.jsonl", [
