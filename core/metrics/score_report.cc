@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <numeric>
 
 #include "core/text/printable.h"
 #include "core/text/table.h"
@@ -72,10 +73,19 @@ ordered_json groups_json(const ScoreReport& report) {
   return groups;
 }
 
+// Of the metric `attributes`.
+constexpr size_t kF1 = 2, kNn = 3, kVn = 5, kVw = 7;
+
 /// Values that the gold has: missed, right or wrong.
 double gold_values(const Group& group) {
-  constexpr size_t vn = 5, vc = 6, vw = 7;
-  return group.values[vn] + group.values[vc] + group.values[vw];
+  return std::accumulate(group.values.begin() + kVn, group.values.begin() + kVw + 1, 0.0);
+}
+
+/// Whether no value of a group was counted: it is a list of objects, whose fields are groups of their own.
+bool has_entries_alone(const Metric& metric, const Group& group) {
+  return metric.name == "attributes" &&
+         std::all_of(group.values.begin() + kNn, group.values.begin() + kVw + 1,
+                     [](double count) { return count == 0; });
 }
 
 ordered_json types_json(const ScoreReport& report) {
@@ -146,9 +156,10 @@ std::string group_lines(const ScoreReport& report) {
   text += "\n";
   for (const Group& group : report.groups) {
     text += pad_text(group_name(group), width);
+    const bool entries_alone = has_entries_alone(metric, group);
     for (const size_t v : shown)
-      text +=
-          " " + figure_text(group.values[v], metric.values[v].is_count, column(v), metric.best > 1 ? 2 : 4);
+      text += " " + figure_text(entries_alone && v <= kF1 ? NAN : group.values[v], metric.values[v].is_count,
+                                column(v), metric.best > 1 ? 2 : 4);
     text += "\n";
   }
   return text;

@@ -132,6 +132,20 @@ TEST_F(NestedScores, CountFieldsOfPairedEntries) {
   EXPECT_EQ(price["nv"], 1);
 }
 
+TEST_F(NestedScores, ShowNoFiguresOfFieldsForAListAsAWhole) {
+  const std::string gold =
+      write("gold.jsonl", R"({"id": 1, "category": "Shirt", "gold": {"sizes": [{"size": "S", "price": 10}]}})"
+                          "\n");
+  const std::string rows = write(
+      "rows.jsonl", R"({"id": 1, "category": "Shirt", "values": {"sizes": [{"size": "S", "price": 11}]}})"
+                    "\n");
+  const Ran text = run("--metric attributes --resamples 0 --gold " + gold + " --pred " + rows);
+  EXPECT_NE(text.out.find("    sizes                     -            -        - "), std::string::npos)
+      << text.out;
+  EXPECT_NE(text.out.find("    sizes.price            0.00         0.00     0.00 "), std::string::npos)
+      << text.out;
+}
+
 TEST_F(NestedScores, DoNotDependOnTheOrderOfEntries) {
   const char* const gold = R"({"sizes": [{"size": "S", "price": 10}, {"size": "M", "price": 12}]})";
   const json same =
