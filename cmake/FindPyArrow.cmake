@@ -47,3 +47,8 @@ foreach(lib arrow parquet)
                           INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${PyArrow_INCLUDE_DIR}")
   endif()
 endforeach()
+# From pyarrow 26 on, S3 is a library of its own.
+file(GLOB PyArrow_S3 "${_wheel}/libarrow_s3.so.*")
+if(PyArrow_FOUND AND PyArrow_S3)
+  set_property(TARGET PyArrow::arrow PROPERTY INTERFACE_LINK_LIBRARIES "${PyArrow_S3}")
+endif()

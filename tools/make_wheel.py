@@ -28,7 +28,7 @@ DEPS = ROOT / "build/deps"
 ADAPTERS_OF = "smollm2-"  # of others only the cards: with their weights the wheel would be twice as large
 # Where the packages nvidia-cublas (CUDA 13) and nvidia-cublas-cu12 have cuBLAS, which the CUDA engine opens as it begins.
 CUBLAS = "$ORIGIN/../../nvidia/cu13/lib:$ORIGIN/../../nvidia/cublas/lib"
-FROM_PYARROW = ("libarrow.so.*", "libparquet.so.*")
+FROM_PYARROW = ("libarrow.so.*", "libarrow_s3.so.*", "libparquet.so.*")
 
 
 class Refused(Exception):

@@ -35,8 +35,10 @@ def _load() -> ctypes.CDLL:
 
             build = find_build()
             path = pathlib.Path(build.folder, "_sheaf.so")
-            for name in ("libarrow.so", "libparquet.so"):  # pyarrow may lie elsewhere than beside the package
-                ctypes.CDLL(os.path.join(build.arrow, f"{name}.{build.version}"))
+            for name in ("libarrow.so", "libarrow_s3.so", "libparquet.so"):  # pyarrow may lie elsewhere than beside the package
+                file = os.path.join(build.arrow, f"{name}.{build.version}")
+                if name != "libarrow_s3.so" or os.path.exists(file):  # there from pyarrow 26 on
+                    ctypes.CDLL(file)
         library = ctypes.CDLL(str(path))
     except OSError as error:
         raise ImportError(f"sheaf: {path} cannot be loaded: {error}") from error
