@@ -1,5 +1,4 @@
 #pragma once
-
 #include "core/backend/footprint.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/base/floats.h"

@@ -56,10 +56,10 @@ struct Bf16Experts {
 
   void multiply_by_cutlass(const GroupedRows& rows, const bf16* weight, int64_t n, int64_t k,
                            bf16* out) const {
-    const auto multiply = room.by == GroupedBy::ampere
-                              ? multiply_grouped_ampere
-                              : static_cast<decltype(&multiply_grouped_ampere)>(multiply_grouped_cutlass);
-    multiply(rows, weight, n, k, room.cutlass.data(), out, stream);
+    if (room.by == GroupedBy::ampere)
+      multiply_grouped_ampere(rows, weight, n, k, room.cutlass.data(), out, stream);
+    else
+      multiply_grouped_cutlass(rows, weight, n, k, room.cutlass.data(), out, stream);
   }
 
   /// activation(gate) × up of the gathered rows, to the room's `gated`.
