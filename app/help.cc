@@ -8,6 +8,7 @@
 #include "core/text/spelling.h"
 #include "core/text/wrap.h"
 #include "io/files/job_keys.h"
+#include "io/files/schema_keys.h"
 
 namespace sheaf {
 namespace {
@@ -162,6 +163,17 @@ std::string key_text(const JobKey& key, size_t columns) {
   return text;
 }
 
+/// A key of schema files; empty: there is none of this name.
+std::string schema_key_text(std::string_view name, size_t columns) {
+  for (const SchemaKey& key : schema_keys()) {
+    if (key.name != name) continue;
+    return wrap_beside(std::string(name), key.help, name.size() + 2, columns) +
+           wrap_beside("  takes", key.takes, 14, columns) +
+           wrap_beside("  where", "in the schema file (task.schema), not in the job", 14, columns);
+  }
+  return {};
+}
+
 }  // namespace
 
 void set_up_help(CLI::App& app) {
@@ -193,8 +205,12 @@ std::string job_help(const std::string& path) {
   std::vector<const JobKey*> ends;
   for (const JobKey& key : job_keys())
     if (text.empty() && key.path.ends_with("." + path)) ends.push_back(&key);
-  if (ends.size() == 1) return key_text(*ends.front(), columns);
+  const std::string of_schema = text.empty() ? schema_key_text(path, columns) : "";
+  if (ends.empty() && !of_schema.empty()) return of_schema;
+  if (ends.size() == 1) return key_text(*ends.front(), columns) + of_schema;
   for (const JobKey* key : ends) text += wrap_beside("  " + key->path, key->help, 34, columns);
+  text += of_schema;
+  for (const SchemaKey& key : schema_keys()) names.emplace_back(key.name);
   if (text.empty())
     refuse("unknown key \"{}\" of a job{}", shorten_text(path, 60), suggest_spelling(path, names));
   return text + "\n`sheaf help job KEY` says what a key takes. docs/job.md has examples.\n";

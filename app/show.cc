@@ -50,7 +50,7 @@ void add_show_command(Program& program) {
        {"--category", settings.category, "Only rows of this category", value_name("NAME")},
        {"--where", settings.where,
         "Only rows with this value, as the row has it, or with a list that holds it: Brand=null, "
-        "Specialty=organic; of an ask job: answer=null",
+        "Specialty=organic, variants[2].price=4.5, variants[].price=null; of an ask job: answer=null",
         value_name("ATTRIBUTE=VALUE")},
        seed_option(settings.seed, "Seed of the sample"),
        place_options(settings),

@@ -1,5 +1,7 @@
 #pragma once
 #include <algorithm>
+#include <charconv>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -48,7 +50,27 @@ class MistakeList {
 
   size_t size() const { return found_.size(); }
   bool empty() const { return found_.empty(); }
-  std::vector<std::string>& all() { return found_; }
+  const std::vector<std::string>& all() const { return found_; }
+  /// Whether there are so many that looking for more is not worth it.
+  bool full() const { return found_.size() > kMostTold; }
+
+  /// Puts messages about a file in the order of its lines; others, such as those of options, follow.
+  void sort_by_line(const std::string& path) {
+    const auto line_of = [&](const std::string& message) {
+      int line = std::numeric_limits<int>::max();
+      if (message.starts_with(path + ":"))
+        std::from_chars(message.data() + path.size() + 1, message.data() + message.size(), line);
+      return line;
+    };
+    std::ranges::stable_sort(found_, {}, line_of);
+  }
+
+  /// Leaves the first ones and says that there are more. `place`: of what was read.
+  void shorten(const std::string& place) {
+    if (!full()) return;
+    found_.resize(kMostTold);
+    found_.push_back(place + ": there are more mistakes; correct these first");
+  }
 
   /// Throws what was found: one as it is, several as Mistakes.
   void finish() const {
@@ -57,6 +79,8 @@ class MistakeList {
   }
 
  private:
+  static constexpr size_t kMostTold = 20;
+
   std::vector<std::string> found_;
 };
 

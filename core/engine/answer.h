@@ -50,6 +50,13 @@ void visit_inner(const Answer& answer, const Visit& visit) {
   }
 }
 
+/// The answers that one holds, itself counted.
+inline int64_t count_answers(const Answer& answer) {
+  int64_t count = 1;
+  visit_inner(answer, [&](const Answer&) { ++count; });
+  return count;
+}
+
 /// A round whose answers are kept, and these.
 struct EarlierRound {
   Stack stack;  ///< without segments

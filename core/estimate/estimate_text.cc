@@ -75,7 +75,7 @@ std::string answers_text(const Estimate& each) {
     text += fmt::format(", after {} findings of {:.1f} tokens", number_text(std::round(each.findings)),
                         each.finding_tokens);
   if (each.entry_answers > 0)
-    text += fmt::format(", {} of them about entries in a second round of {} tokens, if every list has {}",
+    text += fmt::format(", {} of them about entries in later rounds of {} tokens, if every list has {}",
                         number_text(std::round(each.entry_answers)),
                         number_text(std::round(each.entry_tokens)), kExpectedEntries);
   if (each.known_answers >= 1) return text + ", all of them options";

@@ -150,8 +150,8 @@ std::string nested_trouble(const Job& job, const Schema& schema) {
   if (!nested) return {};
   const Job::Method& method = job.method;
   const auto refused = [&](const Attribute& attribute, std::string_view what) {
-    return fmt::format("task.schema: attribute \"{}\" has attributes of its own, which {}", attribute.name,
-                       what);
+    return fmt::format("{}: attribute \"{}\" has attributes of its own, which {}", schema.place(attribute),
+                       attribute.name, what);
   };
   if (!job.task.examples.path.empty())
     return refused(*nested, "task.examples cannot show; leave out the examples, or the attribute");

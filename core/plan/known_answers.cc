@@ -69,7 +69,7 @@ int64_t KnownAnswers::complete(const KeyedAnswers& keyed, std::vector<Answer>& a
       std::optional<Answer> found = store->find(key);
       if (!found) fail("a known answer is gone");
       answers[q] = *std::move(found);
-      reused += !store->was_kept(key);
+      if (!store->was_kept(key)) reused += count_answers(answers[q]);
     }
     store->add(key, answers[q]);
   }

@@ -216,7 +216,7 @@ void Pipeline::emit_window(Window& window, const Emit& emit, const Refuse& refus
     reused += known.complete(entry.keyed, entry.outcome.answers);
     taken += std::ranges::count(entry.keyed.taken, true);
     no_longer_ahead += entry.kept;
-    answers += std::ssize(entry.outcome.answers);
+    for (const Answer& answer : entry.outcome.answers) answers += count_answers(answer);
     emit(window.records[i], entry.outcome);
     ++records;
   }

@@ -155,17 +155,20 @@ void Planner::stack_group(std::span<const RecordParts> group, Plan& plan, BinCou
 std::string Planner::try_build(std::span<const RecordParts> group, std::vector<Stack>& stacks) const {
   // A row that no prompt can hold is found before its prompts are built, however many questions it has.
   std::string reason;
+  const std::string& own_advice = group[0].bin->advice;
+  const std::string_view advice = own_advice.empty() ? builder_.advice : own_advice;
   if (group.size() == 1)
     reason = too_long(builder_.in_a_row ? static_cast<int64_t>(group[0].bin->instruction.size()) +
                                               token_cost(group[0], false) - 1
-                                        : least_positions(group[0]));
+                                        : least_positions(group[0]),
+                      advice);
   if (!reason.empty()) return reason;
   const size_t before = stacks.size();
   builder_.build(group, stacks);
   for (size_t i = before; i < stacks.size() && reason.empty(); ++i) {
     think_first(stacks[i]);
     ask_entries(stacks[i], group);
-    reason = unfit(stacks[i]);
+    reason = unfit(stacks[i], advice);
   }
   if (!reason.empty()) stacks.resize(before);
   return reason;
@@ -222,22 +225,22 @@ void Planner::stack_long(const RecordParts& record, const std::string& reason, P
   count.stacks += static_cast<int64_t>(plan.stacks.size() - before);
 }
 
-std::string Planner::too_long(int64_t positions) const {
+std::string Planner::too_long(int64_t positions, std::string_view advice) const {
   if (positions <= limits_.context) return {};
   if (positions <= limits_.long_context)
     return fmt::format(
         "its prompt needs {} positions, but the model has {} unless model.context asks for more", positions,
         limits_.context);
   return fmt::format("its prompt needs {} positions, but the model has {}; {}", positions, limits_.context,
-                     builder_.advice);
+                     advice);
 }
 
-std::string Planner::unfit(const Stack& stack) const {
-  if (std::string reason = too_long(stack.positions()); !reason.empty()) return reason;
+std::string Planner::unfit(const Stack& stack, std::string_view advice) const {
+  if (std::string reason = too_long(stack.positions(), advice); !reason.empty()) return reason;
   if (!limits_.fits(stack))
     return fmt::format("its prompt of {} tokens does not fit the key/value memory; raise engine.kv_memory_gb",
                        stack.prompt_tokens());
-  return stack.next ? unfit(stack.next->longest()) : std::string();
+  return stack.next ? unfit(stack.next->longest(), advice) : std::string();
 }
 
 }  // namespace sheaf

@@ -69,8 +69,8 @@ class Planner {
   /// Appends the stacks of a group; where they cannot be decoded, appends nothing and says why.
   std::string try_build(std::span<const RecordParts> group, std::vector<Stack>& stacks) const;
   /// Why it cannot be decoded; empty where it can.
-  std::string too_long(int64_t positions) const;
-  std::string unfit(const Stack& stack) const;
+  std::string too_long(int64_t positions, std::string_view advice) const;
+  std::string unfit(const Stack& stack, std::string_view advice) const;
 
   Builder builder_;
   PlanLimits limits_;

@@ -125,6 +125,13 @@ int64_t most_entries(const std::vector<Attribute>& attributes) {
   return most;
 }
 
+int32_t list_depth(const std::vector<Attribute>& attributes) {
+  int32_t most = 0;
+  for (const Attribute& attribute : attributes)
+    most = std::max(most, (attribute.type == ValueType::entries ? 1 : 0) + list_depth(attribute.fields));
+  return most;
+}
+
 std::vector<Attribute> listed_attributes(std::span<const AskedValue> values) {
   std::vector<Attribute> all;
   for (const AskedValue& value : values) {
@@ -199,8 +206,18 @@ Anchors read_anchors(const Attribute& list, std::string_view text) {
     if (open && !texts.empty() && !whole) texts.pop_back();
     if (open) anchors.note = "the list breaks off";
   }
-  size_t again = 0, more = 0;
+  size_t again = 0, more = 0, unfit = 0;
+  const Attribute& anchor = list.fields[list.anchor];
   for (std::string& each : texts) {
+    if (anchor.type == ValueType::enumeration) {
+      RowAnswer option = read_text_value(anchor, each);
+      auto* held = std::get_if<std::string>(&option.value);
+      if (!held) {
+        ++unfit;
+        continue;
+      }
+      each = std::move(*held);
+    }
     if (std::ranges::find(anchors.texts, each) != anchors.texts.end())
       ++again;
     else if (std::cmp_equal(anchors.texts.size(), list.max_entries))
@@ -214,6 +231,9 @@ Anchors read_anchors(const Attribute& list, std::string_view text) {
   if (again > 0)
     add_note(fmt::format("{} of the entries listed came before and {} left out", again,
                          again == 1 ? "is" : "are"));
+  if (unfit > 0)
+    add_note(fmt::format("{} of the entries listed {} none of the options of \"{}\" and {} left out", unfit,
+                         unfit == 1 ? "is" : "are", anchor.name, unfit == 1 ? "is" : "are"));
   if (more > 0) add_note(left_out(list, anchors.texts.size() + more));
   return anchors;
 }

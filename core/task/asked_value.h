@@ -23,6 +23,9 @@ std::vector<AskedValue> asked_values(const std::vector<Attribute>& attributes);
 /// Entries of one list and of those inside of it, each as long as it may be.
 int64_t most_entries(const std::vector<Attribute>& attributes);
 
+/// How many lists of objects stand inside of each other at most; 0: there is none. Each takes a round.
+int32_t list_depth(const std::vector<Attribute>& attributes);
+
 /// The attributes of some values, and of those inside of them, in the order in which a prompt lists them.
 std::vector<Attribute> listed_attributes(std::span<const AskedValue> values);
 

@@ -83,6 +83,10 @@ class ExtractTask : public WordedTask {
     return seam_notices(tokenizer_, chat_, parts);
   }
 
+  const std::vector<Attribute>* attributes(const Record& record) const override {
+    return &category_of(record).attributes;
+  }
+
   std::string bin_name(const Record& record) const override {
     const size_t own = own_example(record);
     if (own == examples_.of(record.category).size()) return record.category;
@@ -341,6 +345,10 @@ class ExtractTask : public WordedTask {
     own_.check_head(bin->instruction);
     bin->closing =
         encode(own_.has_document() ? TextPieces{{own_.document_end(), false}} : document_pieces({}, ""));
+    if (list_depth(category.attributes) > 0)
+      bin->advice =
+          "lower max_entries in the schema or method.max_value_tokens, shorten the document, or set "
+          "input.too_long";
     if (whole_) {
       QuestionParts object;
       object.tokens = encode(opening_pieces(asked.listed));
@@ -518,6 +526,7 @@ class ExtractTask : public WordedTask {
         if (i == own.anchor) {
           value = read_text_value(own.fields[i], anchors.texts[entry]);
           check_written(record, own.fields[i], value);
+          if (own.fields[i].type == ValueType::text) note_made_up(record, value);
         } else {
           value = read_attribute(record, own.fields[i], list.fields, next, find);
         }
@@ -527,8 +536,15 @@ class ExtractTask : public WordedTask {
     RowAnswer out{std::move(entries), anchors.note};
     if (!anchors.readable) out.value = nullptr;
     if (answer.ending == Ending::length) out.note = "cut at the length limit";
+    hold_limits(own, out);
     add_answer_details(answer, text, out);
     return out;
+  }
+
+  /// Notes an anchor that the document does not hold: its entry may be made up.
+  static void note_made_up(const Record& record, RowAnswer& anchor) {
+    const auto* text = std::get_if<std::string>(&anchor.value);
+    if (text && anchor.note.empty() && !find_text(record, *text)) anchor.note = "not in the document";
   }
 
   /// The value from an answer of its own.

@@ -47,16 +47,16 @@ class Finder {
     }
   }
 
-  /// Where the first whole words of `text` begin that are the wanted ones.
-  std::optional<size_t> find(std::string_view text) const {
+  /// Calls visit(begin) for whole words of `text` that are the wanted ones, until it returns false.
+  template <class Visit>
+  void find(std::string_view text, const Visit& visit) const {
     for (size_t i = 0, length = 0; i < text.size(); ++i) {
       length = next_length(length, fold_(text[i]));
       if (length < wanted_.size()) continue;
       const size_t begin = i + 1 - length;
-      if (splits_words(text, begin) && splits_words(text, i + 1)) return begin;
+      if (splits_words(text, begin) && splits_words(text, i + 1) && !visit(begin)) return;
       length = known_[length - 1];
     }
-    return std::nullopt;
   }
 
  private:
@@ -71,12 +71,14 @@ class Finder {
 };
 
 template <class Fold>
-std::optional<TextPlace> find_folded(const Record& record, std::string_view text, Fold fold) {
+void find_folded(const Record& record, std::string_view text, Fold fold, PlaceChoice& choice) {
   const Finder finder(text, fold);
-  for (const ColumnText& column : columns_of(record))
-    if (const auto begin = finder.find(column.text))
-      return TextPlace{column.begin + *begin, column.begin + *begin + text.size()};
-  return std::nullopt;
+  for (const ColumnText& column : columns_of(record)) {
+    if (choice.settled()) return;
+    finder.find(column.text, [&](size_t begin) {
+      return choice.add({column.begin + begin, column.begin + begin + text.size()});
+    });
+  }
 }
 
 bool is_digit(char c) {
@@ -187,7 +189,7 @@ size_t date_end(std::string_view text, size_t at, const DateForms& date) {
   return 0;
 }
 
-std::optional<TextPlace> search_date(const Record& record, const DateForms& date) {
+std::optional<TextPlace> search_date(const Record& record, const DateForms& date, PlaceChoice choice = {}) {
   const std::string_view iso = date.iso;
   const std::string compact = fmt::format("{}{}{}", iso.substr(0, 4), iso.substr(5, 2), iso.substr(8));
   for (const ColumnText& column : columns_of(record)) {
@@ -204,19 +206,10 @@ std::optional<TextPlace> search_date(const Record& record, const DateForms& date
       if (end == 0 && text.compare(at, compact.size(), compact) == 0 &&
           (at + compact.size() == text.size() || !is_digit(text[at + compact.size()])))
         end = at + compact.size();
-      if (end > at) return TextPlace{column.begin + at, column.begin + end};
+      if (end > at && !choice.add({column.begin + at, column.begin + end})) return choice.best();
     }
   }
-  return std::nullopt;
-}
-
-RowSpan span_of(const Record& record, const TextPlace& place) {
-  const std::vector<ColumnText> columns = columns_of(record);
-  const auto column = std::prev(std::ranges::upper_bound(columns, place.begin, {}, &ColumnText::begin));
-  static const std::vector<TextRun> as_it_was;
-  const auto [start, end] = original_place(column->runs ? *column->runs : as_it_was, column->text,
-                                           place.begin - column->begin, place.end - column->begin);
-  return {std::string(column->name), start, end};
+  return choice.best();
 }
 
 /// What is left without the last word, which may be cut short.
@@ -246,13 +239,36 @@ std::vector<ColumnText> columns_of(const Record& record) {
   return columns;
 }
 
-std::optional<TextPlace> find_text(const Record& record, std::string_view text) {
-  if (text.empty()) return std::nullopt;
-  if (const auto exact = find_folded(record, text, [](char c) { return c; })) return exact;
-  return find_folded(record, text, to_lower);
+RowSpan span_of(const Record& record, const TextPlace& place) {
+  const std::vector<ColumnText> columns = columns_of(record);
+  const auto column = std::prev(std::ranges::upper_bound(columns, place.begin, {}, &ColumnText::begin));
+  static const std::vector<TextRun> as_it_was;
+  const auto [start, end] = original_place(column->runs ? *column->runs : as_it_was, column->text,
+                                           place.begin - column->begin, place.end - column->begin);
+  return {std::string(column->name), start, end};
 }
 
-std::optional<TextPlace> find_number(const Record& record, double number) {
+bool PlaceChoice::add(const TextPlace& place) {
+  const bool inside = entry_ && place.begin >= entry_->begin && place.end <= entry_->end;
+  const auto distance = [&](const TextPlace& from) {
+    return from.begin < entry_->begin ? entry_->begin - from.begin : from.begin - entry_->begin;
+  };
+  if (!best_ || inside || (entry_ && distance(place) < distance(*best_))) best_ = place;
+  settled_ = !entry_ || inside;
+  return !settled_;
+}
+
+std::optional<TextPlace> find_text(const Record& record, std::string_view text, PlaceChoice choice) {
+  if (text.empty()) return std::nullopt;
+  PlaceChoice folded = choice;
+  find_folded(
+      record, text, [](char c) { return c; }, choice);
+  if (choice.settled()) return choice.best();
+  find_folded(record, text, to_lower, folded);
+  return folded.settled() || !choice.best() ? folded.best() : choice.best();
+}
+
+std::optional<TextPlace> find_number(const Record& record, double number, PlaceChoice choice) {
   for (const ColumnText& column : columns_of(record)) {
     const std::string_view text = column.text;
     for (size_t at = 0; at < text.size(); ++at) {
@@ -262,18 +278,20 @@ std::optional<TextPlace> find_number(const Record& record, double number) {
       if (begin == at && no_whole && (at == 1 || !is_digit(text[at - 2]))) --begin;
       const size_t plain = number_end(text, at, false), grouped = number_end(text, at, true);
       for (const size_t end : {grouped, plain})
-        if (reads_as(text.substr(begin, end - begin), number))
-          return TextPlace{column.begin + begin, column.begin + end};
+        if (reads_as(text.substr(begin, end - begin), number)) {
+          if (!choice.add({column.begin + begin, column.begin + end})) return choice.best();
+          break;
+        }
       // "12 128" may be two numbers; other marks than a space make one of them.
       at = grouped == plain || text[plain] == ' ' ? plain : grouped;
     }
   }
-  return std::nullopt;
+  return choice.best();
 }
 
-std::optional<TextPlace> find_date(const Record& record, std::string_view iso) {
+std::optional<TextPlace> find_date(const Record& record, std::string_view iso, PlaceChoice choice) {
   if (iso.size() != kIsoDate || read_date_text(iso).value != iso) return std::nullopt;
-  return search_date(record, {.iso = iso});
+  return search_date(record, {.iso = iso}, std::move(choice));
 }
 
 namespace {
@@ -334,7 +352,8 @@ void bind_span(const Record& record, bool cut, RowAnswer& answer) {
   answer.value = nullptr;
 }
 
-std::vector<std::optional<RowSpan>> spans_of(const Record& record, const RowValue& value) {
+std::vector<std::optional<RowSpan>> spans_of(const Record& record, const RowValue& value,
+                                             const PlaceChoice& choice) {
   std::vector<std::optional<RowSpan>> spans;
   const auto add = [&](const std::optional<TextPlace>& place) {
     spans.push_back(place ? std::optional(span_of(record, *place)) : std::nullopt);
@@ -342,34 +361,16 @@ std::vector<std::optional<RowSpan>> spans_of(const Record& record, const RowValu
   const auto visit = [&](const auto& held) {
     using Held = std::decay_t<decltype(held)>;
     if constexpr (std::is_same_v<Held, std::string>) {
-      const auto place = find_text(record, held);
-      add(place ? place : find_date(record, held));
+      const auto place = find_text(record, held, choice);
+      add(place ? place : find_date(record, held, choice));
     }
     if constexpr (std::is_same_v<Held, std::vector<std::string>>)
-      for (const std::string& text : held) add(find_text(record, text));
+      for (const std::string& text : held) add(find_text(record, text, choice));
     else if constexpr (std::is_arithmetic_v<Held> && !std::is_same_v<Held, bool>)
-      add(find_number(record, static_cast<double>(held)));
+      add(find_number(record, static_cast<double>(held), choice));
   };
   std::visit(visit, value);
   return spans;
-}
-
-void add_spans(const Record& record, Row& row) {
-  const auto add = [&](RowAnswer& answer) {
-    // The letter of an option stands nowhere.
-    if (answer.option)
-      answer.spans.emplace(1, std::nullopt);
-    else
-      answer.spans = spans_of(record, answer.value);
-  };
-  if (auto* extracted = std::get_if<ExtractedValues>(&row.content))
-    visit_values(extracted->values, [&](const std::string&, RowAnswer& answer) {
-      if (!is_nested(answer.value)) add(answer);
-    });
-  else if (auto* answers = std::get_if<std::vector<QuestionAnswer>>(&row.content))
-    for (QuestionAnswer& each : *answers) add(each.answer);
-  else
-    add(std::get<RowAnswer>(row.content));
 }
 
 Attribute as_converted(const Record& record, const Attribute& attribute, std::string_view text) {

@@ -8,8 +8,11 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/mistake_list.h"
 #include "core/task/schema.h"
+#include "core/text/json_lines.h"
 #include "core/text/spelling.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
@@ -17,7 +20,6 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr size_t kMostProperties = 1000, kMostEntries = 10'000, kLongestName = 200;
-constexpr size_t kMostMistakes = 20;         // told at once
 constexpr int kMostReferences = 20;          // one behind the other
 constexpr const char* kAnchor = "x-anchor";  // names the key that tells the objects of a list apart
 
@@ -34,32 +36,54 @@ std::string written(const ordered_json& value) {
   return shorten_text(value.dump(-1, ' ', false, ordered_json::error_handler_t::replace), 60);
 }
 
-std::string text_at(const ordered_json& schema, const char* key, const std::string& path) {
-  const auto found = schema.find(key);
-  if (found == schema.end()) return {};
-  if (!found->is_string()) refuse("{} must be a text, not {}", key_path(path, key), written(*found));
-  return found->get<std::string>();
-}
-
 /// A schema, or one that it refers to, and where it is written.
 struct Place {
   const ordered_json* schema;
-  std::string path;
+  std::string path;             ///< by which the outermost schema reaches it
+  const JsonFile* file;         ///< null: none
+  std::string definition = {};  ///< what the last reference named: #/$defs/Price
+
+  /// A part of the schema.
+  Place inner(const ordered_json& part, const std::string& to) const { return {&part, to, file, definition}; }
+
+  int32_t line(std::string_view key = {}) const {
+    if (file == nullptr) return 0;
+    const auto member = schema->is_object() && !key.empty() ? schema->find(std::string(key)) : schema->end();
+    return file->lines.of(member == schema->end() ? *schema : *member);
+  }
+
+  /// Where it is written, or a key of it, for messages: "tea.json:7: properties.price.minimum".
+  std::string text(std::string_view key = {}) const {
+    std::string place = key.empty() ? path : key_path(path, key);
+    if (file == nullptr) return place;
+    const std::string where = fmt::format("{}:{}", file->path, line(key));
+    return place.empty() ? where : where + ": " + place;
+  }
 };
 
-/// The paths of all keys that are neither known nor idle. Keys that begin with "x-" are a program's own.
+std::string text_at(const Place& at, const char* key) {
+  const auto found = at.schema->find(key);
+  if (found == at.schema->end()) return {};
+  if (!found->is_string()) refuse("{} must be a text, not {}", at.text(key), written(*found));
+  return found->get<std::string>();
+}
+
+/// All keys that are neither known nor idle. Keys that begin with "x-" are a program's own.
 std::vector<std::string> other_keys(const Place& at, const std::vector<std::string_view>& known) {
   std::vector<std::string> others;
   for (const auto& [key, value] : at.schema->items())
     if (std::ranges::find(known, key) == known.end() && std::ranges::find(kIdle, key) == kIdle.end() &&
         !key.starts_with("x-"))
-      others.push_back(key_path(at.path, key));
+      others.push_back(key);
   return others;
 }
 
-std::string listed(const std::vector<std::string>& paths, std::string_view advice) {
-  return fmt::format("{} {} not supported; {}", fmt::join(paths, ", "), paths.size() == 1 ? "is" : "are",
-                     advice);
+/// Refuses keys that are not known, each by its place.
+void check_keys(const Place& at, const std::vector<std::string_view>& known, std::string_view advice) {
+  MistakeList found;
+  for (const std::string& key : other_keys(at, known))
+    found.add(fmt::format("{} is not supported; {}", at.text(key), advice));
+  found.finish();
 }
 
 /// Formats that are patterns.
@@ -71,14 +95,66 @@ constexpr std::pair<std::string_view, const char*> kFormats[] = {
     {"email", "[^ @]+@[^ @]+\\.[^ @]+"},
     {"uri", "[a-zA-Z][a-zA-Z0-9+.-]*:[^ ]+"}};
 
+/// What stands beside references to a schema, of which the first counts.
+struct Beside {
+  std::string description = {};
+  std::string anchor = {};
+  std::string anchor_place = {};
+
+  void add(const Place& at) {
+    if (description.empty()) description = text_at(at, "description");
+    const std::string given = text_at(at, kAnchor);
+    if (given.empty()) return;
+    if (!anchor.empty() && anchor != given)
+      refuse("{} is \"{}\", but \"{}\" stands beside what refers to it; remove one", at.text(kAnchor),
+             shorten_text(given, 60), shorten_text(anchor, 60));
+    anchor = given;
+    if (anchor_place.empty()) anchor_place = at.text(kAnchor);
+  }
+};
+
+/// What to say after a type that JSON Schema does not have.
+std::string type_advice(const std::string& type) {
+  static constexpr std::pair<std::string_view, std::string_view> kOther[] = {
+      {"text", "\"string\""},
+      {"str", "\"string\""},
+      {"list", "\"array\""},
+      {"bool", "\"boolean\""},
+      {"int", "\"integer\""},
+      {"float", "\"number\""},
+      {"double", "\"number\""},
+      {"decimal", "\"number\""},
+      {"dict", "\"object\""},
+      {"map", "\"object\""},
+      {"enum", "\"enum\": […]"},
+      {"date", "\"string\" with \"format\": \"date\""},
+      {"pattern", "\"string\" with \"pattern\""}};
+  static const std::vector<std::string> kNames = {"string",  "number", "integer",
+                                                  "boolean", "array",  "object"};
+  const std::string small = small_letters(type);
+  const auto* other = std::ranges::find(kOther, small, [](const auto& each) { return each.first; });
+  if (other != std::end(kOther)) return fmt::format("; did you mean {}?", other->second);
+  if (const std::string near = nearest_spelling(type, kNames); !near.empty())
+    return fmt::format("; did you mean \"{}\"?", near);
+  return "; use string, number, integer, boolean, array or object";
+}
+
 class SchemaReader {
  public:
-  explicit SchemaReader(const ordered_json& root, std::string path) : root_(root), path_(std::move(path)) {}
+  SchemaReader(const ordered_json& root, std::string path, const JsonFile* file)
+      : root_(root), path_(std::move(path)), file_(file) {}
 
   std::vector<Attribute> read() {
-    const Place object = resolve({&root_, path_});
-    check_type(object);
-    return read_properties(object, 1);
+    std::vector<Attribute> attributes;
+    found_.attempt([&] {
+      const Place object = resolve({&root_, path_, file_});
+      check_type(object);
+      attributes = read_properties(object, 1);
+    });
+    if (file_) found_.sort_by_line(file_->path);
+    found_.shorten(file_ ? file_->path : path_);
+    found_.finish();
+    return attributes;
   }
 
  private:
@@ -87,9 +163,10 @@ class SchemaReader {
    public:
     Opened(std::vector<const ordered_json*>& open, const Place& at) : open_(open) {
       if (std::ranges::find(open, at.schema) != open.end())
-        refuse(
-            "{}: this object is inside of itself; sheaf fills objects of a fixed depth: write out the levels",
-            at.path);
+        refuse("{}: {} contains itself; sheaf fills objects of a fixed depth: write out the levels",
+               at.text(),
+               at.definition.empty() ? "this object"
+                                     : fmt::format("the definition {}", shorten_text(at.definition, 60)));
       open_.push_back(at.schema);
     }
     Opened(const Opened&) = delete;
@@ -100,70 +177,68 @@ class SchemaReader {
     std::vector<const ordered_json*>& open_;
   };
 
-  /// The properties of an object as attributes; `depth`: 1 for those of the outermost.
+  /// The properties of an object as attributes; `depth`: 1 for those of the outermost. One that cannot be
+  /// read is noted, and a text in its place.
   std::vector<Attribute> read_properties(const Place& object, int32_t depth) {
     const Opened opened(open_, object);
-    check_object(object);
+    // All keys are written and no others, so `required` and `additionalProperties` are met.
+    found_.attempt([&] {
+      check_keys(object, {"type", "properties", "description", "required", "additionalProperties"},
+                 "an object with properties is");
+    });
     const auto properties = object.schema->find("properties");
     const std::string path = key_path(object.path, "properties");
     if (depth > kDeepest)
-      refuse("{}: objects are at most {} levels deep; make these keys of the object around them", path,
-             kDeepest);
+      refuse("{}: objects are at most {} levels deep; make these keys of the object around them",
+             object.text("properties"), kDeepest);
     if (properties == object.schema->end() || !properties->is_object() || properties->empty())
-      refuse("{} must be an object with at least one key", path);
+      refuse("{} must be an object with at least one key", object.text("properties"));
     properties_ += properties->size();
     if (properties_ > kMostProperties)
-      refuse("{}: the schema has more than {} keys, those of inner objects counted", path, kMostProperties);
+      refuse("{}: the schema has more than {} keys, those of inner objects counted",
+             object.text("properties"), kMostProperties);
     std::vector<Attribute> attributes;
-    std::vector<std::string> mistakes;
     for (const auto& [name, schema] : properties->items()) {
-      const std::string here = key_path(path, name);
-      if (name.find_first_not_of(" \t\r\n") == std::string::npos || name.size() > kLongestName)
-        refuse("{}: a key must have a name of at most {} bytes", here, kLongestName);
-      try {
-        attributes.push_back(read_property({&schema, here}, name, depth));
-      } catch (const Error& error) {
-        if (error.fault() != Fault::input) throw;
-        mistakes.emplace_back(error.what());
-      }
+      if (found_.full()) break;
+      const Place at = object.inner(schema, key_path(path, name));
+      Attribute attribute{name, ""};
+      found_.attempt([&] {
+        if (name.find_first_not_of(" \t\r\n") == std::string::npos || name.size() > kLongestName)
+          refuse("{}: a key must have a name of at most {} bytes", at.text(), kLongestName);
+        attribute = read_property(at, name, depth);
+      });
+      attributes.push_back(std::move(attribute));
     }
-    if (mistakes.size() > kMostMistakes) {
-      const size_t more = mistakes.size() - kMostMistakes;
-      mistakes.resize(kMostMistakes);
-      mistakes.push_back(fmt::format("and {} more", more));
-    }
-    if (!mistakes.empty()) refuse("{}", fmt::join(mistakes, "; "));
     return attributes;
   }
 
-  /// Follows references to other parts of the same schema, keeping the first description.
-  Place resolve(Place at, std::string* description = nullptr) const {
+  /// Follows references to other parts of the same schema.
+  Place resolve(Place at, Beside* beside = nullptr) const {
     for (int i = 0; i < kMostReferences; ++i) {
       if (!at.schema->is_object())
-        refuse("{}: a schema must be an object, not {}", at.path, written(*at.schema));
-      if (description && description->empty()) *description = text_at(*at.schema, "description", at.path);
+        refuse("{}: a schema must be an object, not {}", at.text(), written(*at.schema));
+      if (beside) beside->add(at);
       const auto all = at.schema->find("allOf");
       if (all != at.schema->end() && all->is_array() && all->size() == 1) {
         check_alone(at, "allOf");
-        at = {&all->front(), key_path(at.path, "allOf[0]")};
+        at = at.inner(all->front(), key_path(at.path, "allOf[0]"));
         continue;
       }
       if (!at.schema->contains("$ref")) return at;
       check_alone(at, "$ref");
-      at = {&referred(at), at.path};
+      const std::string target = text_at(at, "$ref");
+      at = {&referred(at, target), at.path, at.file, target};
     }
-    refuse("{}.$ref: the references go in a circle", at.path);
+    refuse("{}: the references go in a circle", at.text("$ref"));
   }
 
   /// What stands beside a reference would narrow it down.
   static void check_alone(const Place& at, std::string_view reference) {
-    if (const auto keys = other_keys(at, {reference, "description"}); !keys.empty())
-      refuse("{}", listed(keys, fmt::format("beside {} write all in one schema", reference)));
+    check_keys(at, {reference, "description"}, fmt::format("beside {} write all in one schema", reference));
   }
 
   /// What a reference names: a JSON pointer into this schema, such as #/$defs/Price.
-  const ordered_json& referred(const Place& at) const {
-    const std::string target = text_at(*at.schema, "$ref", at.path);
+  const ordered_json& referred(const Place& at, const std::string& target) const {
     const ordered_json* found = target.starts_with("#") ? &root_ : nullptr;
     for (size_t begin = 1; found != nullptr && begin < target.size();) {
       if (target[begin] != '/') found = nullptr;
@@ -172,9 +247,21 @@ class SchemaReader {
       begin = end;
     }
     if (found == nullptr)
-      refuse("{}.$ref: \"{}\" is not a part of this schema; only such references (#/$defs/…) can be followed",
-             at.path, shorten_text(target, 60));
+      refuse("{}: \"{}\" is not a part of this schema{}", at.text("$ref"), shorten_text(target, 60),
+             near_definition(target));
     return *found;
+  }
+
+  /// What to say of a reference that leads nowhere.
+  std::string near_definition(const std::string& target) const {
+    std::vector<std::string> defined;
+    for (const char* key : {"$defs", "definitions"})
+      if (const auto found = root_.find(key); found != root_.end() && found->is_object())
+        for (const auto& [name, schema] : found->items())
+          defined.push_back(fmt::format("#/{}/{}", key, name));
+    const std::string near = nearest_spelling(target, defined);
+    return near.empty() ? "; only such references (#/$defs/…) can be followed"
+                        : fmt::format("; did you mean \"{}\"?", near);
   }
 
   static const ordered_json* part_of(const ordered_json& whole, const std::string& key) {
@@ -212,87 +299,78 @@ class SchemaReader {
 
   static void check_type(const Place& at) {
     const std::string type = at.schema->contains("type") ? written(at.schema->at("type")) : "\"object\"";
-    if (type != "\"object\"") refuse("{} must be \"object\", not {}", key_path(at.path, "type"), type);
-  }
-
-  static void check_object(const Place& at) {
-    // All keys are written and no others, so `required` and `additionalProperties` are met.
-    if (const auto keys =
-            other_keys(at, {"type", "properties", "description", "required", "additionalProperties"});
-        !keys.empty())
-      refuse("{}", listed(keys, "an object with properties is"));
+    if (type != "\"object\"") refuse("{} must be \"object\", not {}", at.text("type"), type);
   }
 
   Attribute read_property(Place at, const std::string& name, int32_t depth) {
     Attribute attribute;
     attribute.name = name;
     attribute.nullable = false;
-    at = resolve(at, &attribute.description);
-    at = without_null(at, attribute);
+    attribute.line = at.line();
+    Beside beside;
+    at = resolve(at, &beside);
+    at = without_null(at, attribute, beside);
+    attribute.description = beside.description;
     std::string type = type_of(at, attribute);
     if (type.empty() && at.schema->contains("properties")) type = "object";
     const ordered_json& schema = *at.schema;
     std::vector<std::string_view> known = {"type", "description"};
+    const auto read = [&](const auto& part) { found_.attempt(part); };
     if (schema.contains("enum") || schema.contains("const")) {
       known.insert(known.end(), {"enum", "const"});
-      read_options(at, type, attribute);
+      read([&] { read_options(at, type, attribute); });
     } else if (type == "string") {
       known.insert(known.end(), {"pattern", "format", "minLength", "maxLength"});
-      read_string(at, attribute);
+      read([&] { read_string(at, attribute); });
     } else if (type == "number" || type == "integer") {
       known.insert(known.end(), {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"});
       attribute.type = type == "number" ? ValueType::number : ValueType::integer;
-      read_bounds(at, attribute.limits);
+      read([&] { read_bounds(at, attribute.limits); });
     } else if (type == "boolean") {
       attribute.type = ValueType::boolean;
       attribute.options = {"true", "false"};
     } else if (type == "array") {
       known.insert(known.end(), {"items", "minItems", "maxItems", "uniqueItems"});
       attribute.type = ValueType::list;
-      read_items(at, attribute, depth);
-      attribute.limits.fewest = number_at(at, "minItems");
-      attribute.limits.most_items = number_at(at, "maxItems");
-      const auto unique = at.schema->find("uniqueItems");
-      attribute.limits.unique = unique != at.schema->end() && *unique == true;
-      if (attribute.type == ValueType::entries) limit_entries(at, attribute);
+      read([&] { read_items(at, attribute, depth, beside); });
+      read([&] { read_counts(at, attribute); });
     } else if (type == "object") {
       known.insert(known.end(), {"properties", "required", "additionalProperties"});
       attribute.type = ValueType::object;
-      attribute.fields = read_properties(at, depth + 1);
+      read([&] { attribute.fields = read_properties(at, depth + 1); });
+      return attribute;  // whose keys are checked
     } else {
       refuse_type(at, type);
     }
-    if (const auto keys = other_keys(at, known); !keys.empty())
-      refuse("{}", listed(keys, keys.size() == 1 ? "remove it" : "remove them"));
+    check_keys(at, known, "remove it");
     return attribute;
   }
 
   [[noreturn]] static void refuse_type(const Place& at, const std::string& type) {
     for (const char* key : {"anyOf", "oneOf", "allOf", "not", "if", "properties"})
-      if (at.schema->contains(key)) refuse("{} is not supported; give one type", key_path(at.path, key));
-    if (type.empty()) refuse("{}: the type is missing", at.path);
-    refuse("{}: \"{}\" is not supported; use string, number, integer, boolean, array or object",
-           key_path(at.path, "type"), shorten_text(type, 60));
+      if (at.schema->contains(key)) refuse("{} is not supported; give one type", at.text(key));
+    if (type.empty()) refuse("{}: the type is missing", at.text());
+    refuse("{}: \"{}\" is not supported{}", at.text("type"), shorten_text(type, 60), type_advice(type));
   }
 
   /// Takes null out of anyOf or oneOf with another schema.
-  Place without_null(const Place& at, Attribute& attribute) const {
+  Place without_null(const Place& at, Attribute& attribute, Beside& beside) const {
     for (const char* key : {"anyOf", "oneOf"}) {
       const auto found = at.schema->find(key);
       if (found == at.schema->end()) continue;
-      const std::string path = key_path(at.path, key);
-      if (!found->is_array() || found->empty()) refuse("{} must be a list of schemas", path);
+      if (!found->is_array() || found->empty()) refuse("{} must be a list of schemas", at.text(key));
       std::optional<size_t> other;
       for (size_t i = 0; i < found->size(); ++i) {
         if ((*found)[i] == ordered_json{{"type", "null"}}) {
           attribute.nullable = true;
         } else if (std::exchange(other, i)) {
-          refuse("{} is not supported, except for one type and null; give one type", path);
+          refuse("{} is not supported, except for one type and null; give one type", at.text(key));
         }
       }
-      if (!other) refuse("{} allows only null; give a type", path);
+      if (!other) refuse("{} allows only null; give a type", at.text(key));
       check_alone(at, key);
-      return resolve({&(*found)[*other], fmt::format("{}[{}]", path, *other)}, &attribute.description);
+      return resolve(at.inner((*found)[*other], fmt::format("{}[{}]", key_path(at.path, key), *other)),
+                     &beside);
     }
     return at;
   }
@@ -301,7 +379,7 @@ class SchemaReader {
   static std::string type_of(const Place& at, Attribute& attribute) {
     const auto found = at.schema->find("type");
     if (found == at.schema->end()) return {};
-    const std::string path = key_path(at.path, "type");
+    const std::string path = at.text("type");
     std::string type;
     for (const ordered_json& each : found->is_array() ? *found : ordered_json::array({*found})) {
       if (!each.is_string()) refuse("{} must be a text or a list of texts, not {}", path, written(*found));
@@ -315,9 +393,9 @@ class SchemaReader {
 
   static void read_options(const Place& at, const std::string& type, Attribute& attribute) {
     if (!type.empty() && type != "string")
-      refuse("{}: options can only be texts, of type string", key_path(at.path, "type"));
+      refuse("{}: options can only be texts, of type string", at.text("type"));
     const bool fixed = at.schema->contains("const");
-    const std::string path = key_path(at.path, fixed ? "const" : "enum");
+    const std::string path = at.text(fixed ? "const" : "enum");
     const ordered_json& given = at.schema->at(fixed ? "const" : "enum");
     if (!fixed && (!given.is_array() || given.empty())) refuse("{} must be a list of texts", path);
     if (given.size() > kMostEntries)
@@ -350,7 +428,7 @@ class SchemaReader {
     const auto found = at.schema->find(key);
     if (found == at.schema->end()) return std::nullopt;
     if (!found->is_number() || !std::isfinite(found->get<double>()))
-      refuse("{} must be a number, not {}", key_path(at.path, key), written(*found));
+      refuse("{} must be a number, not {}", at.text(key), written(*found));
     return found->get<double>();
   }
 
@@ -360,26 +438,24 @@ class SchemaReader {
     limits.above = number_at(at, "exclusiveMinimum");
     limits.below = number_at(at, "exclusiveMaximum");
     limits.multiple_of = number_at(at, "multipleOf");
-    if (limits.multiple_of && !(*limits.multiple_of > 0))
-      refuse("{} must be above 0", key_path(at.path, "multipleOf"));
+    if (limits.multiple_of && !(*limits.multiple_of > 0)) refuse("{} must be above 0", at.text("multipleOf"));
     if (std::max(limits.least.value_or(-HUGE_VAL), limits.above.value_or(-HUGE_VAL)) >
         std::min(limits.most.value_or(HUGE_VAL), limits.below.value_or(HUGE_VAL)))
-      refuse("{}: no number lies between the bounds", at.path);
+      refuse("{}: no number lies between the bounds", at.text());
   }
 
   static void read_string(const Place& at, Attribute& attribute) {
-    const std::string format = text_at(*at.schema, "format", at.path),
-                      pattern = text_at(*at.schema, "pattern", at.path);
+    const std::string format = text_at(at, "format"), pattern = text_at(at, "pattern");
     attribute.limits.shortest = number_at(at, "minLength");
     attribute.limits.longest = number_at(at, "maxLength");
     if (!format.empty() && !pattern.empty())
-      refuse("{} beside format is not supported; remove one", key_path(at.path, "pattern"));
+      refuse("{} beside format is not supported; remove one", at.text("pattern"));
     if (format == "date") attribute.type = ValueType::date;
     if (!format.empty() && format != "date") {
       const auto* known = std::ranges::find(kFormats, format,
                                             [](const auto& each) -> std::string_view { return each.first; });
       if (known == std::end(kFormats))
-        refuse("{}: \"{}\" is not supported; use date, {}, or a pattern", key_path(at.path, "format"),
+        refuse("{}: \"{}\" is not supported; use date, {}, or a pattern", at.text("format"),
                shorten_text(format, 60), fmt::join(format_names(), ", "));
       attribute.type = ValueType::pattern;
       attribute.pattern = std::make_shared<const Pattern>(known->second);
@@ -391,7 +467,7 @@ class SchemaReader {
     try {
       attribute.pattern = std::make_shared<const Pattern>(whole_text(pattern));
     } catch (const Error& error) {
-      refuse("{}: {}", key_path(at.path, "pattern"), error.what());
+      refuse("{}: {}", at.text("pattern"), error.what());
     }
   }
 
@@ -424,55 +500,77 @@ class SchemaReader {
   }
 
   /// A list is of texts or of objects.
-  void read_items(const Place& at, Attribute& attribute, int32_t depth) {
+  void read_items(const Place& at, Attribute& attribute, int32_t depth, Beside& beside) {
     const auto found = at.schema->find("items");
-    const std::string path = key_path(at.path, "items");
-    if (found == at.schema->end()) refuse("{} is missing; give {{\"type\": \"string\"}}", path);
-    const Place items = resolve({&*found, path});
+    if (found == at.schema->end()) refuse("{} is missing; give {{\"type\": \"string\"}}", at.text("items"));
+    Beside inside;
+    inside.anchor = beside.anchor;
+    inside.anchor_place = beside.anchor_place;
+    const Place items = resolve(at.inner(*found, key_path(at.path, "items")), &inside);
     if (items.schema->value("type", ordered_json()) == "object" || items.schema->contains("properties")) {
       check_type(items);
       attribute.type = ValueType::entries;
       attribute.fields = read_properties(items, depth + 1);
+      choose_anchor(at, attribute, inside);
       return;
     }
-    if (const auto keys = other_keys(items, {"type", "description"}); !keys.empty())
-      refuse("{}", listed(keys, "lists can only be of texts or objects"));
+    check_keys(items, {"type", "description"}, "lists can only be of texts or objects");
     if (items.schema->value("type", ordered_json()) != "string")
       refuse("{} must be \"string\" or \"object\"; lists can only be of texts or objects",
-             key_path(path, "type"));
+             items.text("type"));
   }
 
-  /// What maxItems and x-anchor say of a list of objects.
-  static void limit_entries(const Place& at, Attribute& attribute) {
-    for (const char* key : {"minItems", "uniqueItems"})
-      if (const auto limit = at.schema->find(key);
-          limit != at.schema->end() && *limit != 0 && *limit != false)
-        refuse("{} is not supported for a list of objects; remove it", key_path(at.path, key));
-    if (const std::optional<double> most = attribute.limits.most_items) {
-      if (!(*most >= 1) || *most > kEntriesLimit || *most != std::floor(*most))
-        refuse("{} of a list of objects must be a whole number from 1 to {}", key_path(at.path, "maxItems"),
-               kEntriesLimit);
-      attribute.max_entries = static_cast<int32_t>(*most);
+  static void choose_anchor(const Place& at, Attribute& list, const Beside& given) {
+    const std::string name = shorten_text(given.anchor, 60);
+    switch (set_anchor(list, given.anchor)) {
+      case AnchorTrouble::nothing:
+        return;
+      case AnchorTrouble::unknown:
+        refuse("{}: \"{}\" is not a key of the objects of \"{}\"{}", given.anchor_place, name, list.name,
+               suggest_spelling(given.anchor, field_names(list)));
+      case AnchorTrouble::unfit:
+        refuse("{}: \"{}\" cannot tell the objects of \"{}\" apart; name a string or an enum",
+               given.anchor_place, name, list.name);
+      case AnchorTrouble::none_fits:
+        refuse("{}: no key could tell the objects of \"{}\" apart; add a string or an enum", at.text("items"),
+               list.name);
     }
-    attribute.limits = {};
-    const std::string anchor = text_at(*at.schema, kAnchor, at.path);
-    const std::string trouble = set_anchor(attribute, anchor);
-    // Where there is no text, another type will do.
-    const auto fits = [&](const Attribute& field) { return set_anchor(attribute, field.name).empty(); };
-    const bool other = !trouble.empty() && anchor.empty() && std::ranges::any_of(attribute.fields, fits);
-    if (!trouble.empty() && !other) refuse("{}: {}", at.path, trouble);
+  }
+
+  /// How many entries a list may have, and whether they may be alike.
+  static void read_counts(const Place& at, Attribute& attribute) {
+    ValueLimits& limits = attribute.limits;
+    limits.fewest = number_at(at, "minItems");
+    limits.most_items = number_at(at, "maxItems");
+    const auto unique = at.schema->find("uniqueItems");
+    if (unique != at.schema->end() && !unique->is_boolean())
+      refuse("{} must be true or false, not {}", at.text("uniqueItems"), written(*unique));
+    limits.unique = unique != at.schema->end() && *unique == true;
+    if (limits.fewest.value_or(0) > limits.most_items.value_or(HUGE_VAL))
+      refuse("{} is more than maxItems; no list has so many entries", at.text("minItems"));
+    if (attribute.type != ValueType::entries) return;
+    // What is too much is left out of a list of objects.
+    const std::optional<double> most = std::exchange(limits.most_items, std::nullopt);
+    if (!most) return;
+    if (!(*most >= 1) || *most > kEntriesLimit || *most != std::floor(*most))
+      refuse("{} of a list of objects must be a whole number from 1 to {}", at.text("maxItems"),
+             kEntriesLimit);
+    attribute.max_entries = static_cast<int32_t>(*most);
   }
 
   const ordered_json& root_;
   const std::string path_;
+  const JsonFile* file_;
+  MistakeList found_;
   std::vector<const ordered_json*> open_;  // objects around the one that is read, the outermost first
   size_t properties_ = 0;                  // of all objects so far
 };
 
 }  // namespace
 
-std::vector<Attribute> read_json_schema(const ordered_json& schema, const std::string& path) {
-  return SchemaReader(schema, path).read();
+std::vector<Attribute> read_json_schema(const ordered_json& schema, const std::string& path,
+                                        const JsonFile* file) {
+  return SchemaReader(schema, path, file).read();
 }
 
 }  // namespace sheaf

@@ -51,8 +51,9 @@ struct DocumentLabel {
 /// What the records of one bin share: equal instructions, and for extraction equal attributes.
 struct BinParts {
   Tokens instruction;
-  Tokens opening;  ///< after a document: the end of the user's turn and the start of the answer
-  Tokens closing;  ///< what every document ends with; put back where one is cut
+  Tokens opening;           ///< after a document: the end of the user's turn and the start of the answer
+  Tokens closing;           ///< what every document ends with; put back where one is cut
+  std::string advice = {};  ///< how its prompts can be made shorter; empty: as the method says
   std::vector<QuestionParts>
       questions;  ///< the attributes' keys; empty where every record has questions of its own
   std::function<DocumentLabel(size_t)>

@@ -182,7 +182,7 @@ Row record_row(const Task& task, const Record& record, const Outcome& outcome, c
     row.answer_tokens = tokens;
   }
   if (output.timing) row.seconds = outcome.seconds;
-  if (output.spans) add_spans(record, row);
+  if (output.spans) add_spans(record, task.attributes(record), row);
   row.kept = record.kept;
   return row;
 }

@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <unordered_set>
 
 #include "core/base/error.h"
-#include "core/task/value_path.h"
-#include "core/text/spelling.h"
 
 namespace sheaf {
 
@@ -19,6 +16,23 @@ const Category& Schema::of(std::string_view name) const {
   const Category* found = find(name);
   if (!found) fail("a record of the unknown category \"{}\" reached the task", name);
   return *found;
+}
+
+double decimal_step(int32_t digits) {
+  double step = 1;
+  for (int32_t i = 0; i < digits; ++i) step *= 10;
+  return 1 / step;
+}
+
+std::optional<int32_t> decimals_of(const std::optional<double>& step) {
+  for (int32_t digits = 1; step && digits <= kMostDecimals; ++digits)
+    if (*step == decimal_step(digits)) return digits;
+  return std::nullopt;
+}
+
+std::string Schema::place(const Attribute& attribute) const {
+  if (file.empty()) return "task.schema";
+  return attribute.line > 0 ? fmt::format("{}:{}", file, attribute.line) : file;
 }
 
 const Attribute* find_nested(const Schema& schema) {
@@ -60,12 +74,6 @@ size_t count_fields(const Attribute& attribute) {
 }
 
 std::string fields_trouble(const Attribute& attribute) {
-  if (attribute.fields.empty())
-    return fmt::format("attribute \"{}\" has no attributes of its own; give it at least one", attribute.name);
-  std::unordered_set<std::string_view> seen;
-  for (const Attribute& field : attribute.fields)
-    if (!seen.insert(field.name).second)
-      return fmt::format("attribute \"{}\" appears twice in \"{}\"; remove one", field.name, attribute.name);
   if (depth_of(attribute) > kDeepest)
     return fmt::format("attribute \"{}\" is nested deeper than {} levels; make inner attributes its own",
                        attribute.name, kDeepest);
@@ -75,35 +83,24 @@ std::string fields_trouble(const Attribute& attribute) {
   return {};
 }
 
-std::string set_anchor(Attribute& list, std::string_view name) {
-  const auto fits = [&](const Attribute& field) {
-    return name.empty() ? field.type == ValueType::text || field.type == ValueType::span : field.name == name;
+AnchorTrouble set_anchor(Attribute& list, std::string_view name) {
+  const auto is_text = [](const Attribute& field) {
+    return field.type == ValueType::text || field.type == ValueType::span;
   };
-  const auto found = std::ranges::find_if(list.fields, fits);
-  if (found == list.fields.end())
-    return name.empty() ? fmt::format(
-                              "no attribute of the entries of \"{}\" is a text that could tell them "
-                              "apart; add one, or name another with anchor",
-                              list.name)
-                        : fmt::format("the anchor \"{}\" of \"{}\" is not one of its attributes",
-                                      shorten_text(name, 60), list.name);
-  if (!can_be_anchor(found->type))
-    return fmt::format("the anchor \"{}\" of \"{}\" must be a text, span, enum, date or pattern", found->name,
-                       list.name);
+  const auto fits = [](const Attribute& field) { return can_be_anchor(field.type); };
+  auto found = name.empty() ? std::ranges::find_if(list.fields, is_text)
+                            : std::ranges::find(list.fields, name, &Attribute::name);
+  if (name.empty() && found == list.fields.end()) found = std::ranges::find_if(list.fields, fits);
+  if (found == list.fields.end()) return name.empty() ? AnchorTrouble::none_fits : AnchorTrouble::unknown;
+  if (!fits(*found)) return AnchorTrouble::unfit;
   list.anchor = static_cast<size_t>(found - list.fields.begin());
-  return {};
+  return AnchorTrouble::nothing;
 }
 
-std::string path_trouble(const Category& category) {
-  for (const Attribute& plain : category.attributes) {
-    const auto path = read_path(plain.name);
-    if (!path || (path->size() == 1 && !path->front().entry)) continue;
-    for (const Attribute& other : category.attributes)
-      if (other.nested() && other.name == path->front().name)
-        return fmt::format("attribute \"{}\" reads as a path into \"{}\"; rename it",
-                           shorten_text(plain.name, 60), other.name);
-  }
-  return {};
+std::vector<std::string> field_names(const Attribute& attribute) {
+  std::vector<std::string> names;
+  for (const Attribute& field : attribute.fields) names.push_back(field.name);
+  return names;
 }
 
 std::string attribute_line(const Attribute& attribute) {

@@ -8,6 +8,8 @@
 
 namespace sheaf {
 
+struct JsonFile;
+
 enum class ValueType : uint8_t {
   text,
   number,
@@ -26,6 +28,13 @@ constexpr int32_t kDeepest = 4;          ///< attributes inside of attributes, t
 constexpr size_t kMostFields = 1000;     ///< of one attribute, those of its fields counted
 constexpr int32_t kUsualEntries = 20;    ///< of a list of objects, if it does not say how many
 constexpr int32_t kEntriesLimit = 1000;  ///< of a list of objects
+
+constexpr int32_t kMostDecimals = 9;  ///< digits behind the point of a number
+
+/// What a number with so many digits behind the point is a multiple of: 0.01 of 2.
+double decimal_step(int32_t digits);
+/// The digits behind the point of multiples of 0.1, 0.01, …; nothing for other steps.
+std::optional<int32_t> decimals_of(const std::optional<double>& step);
 
 /// Bounds of a value, each within them.
 struct ValueLimits {
@@ -55,6 +64,7 @@ struct Attribute {
   std::vector<Attribute> fields = {};   ///< of an object, or of each entry of a list of objects
   size_t anchor = 0;                    ///< of a list of objects: the field that tells its entries apart
   int32_t max_entries = kUsualEntries;  ///< of a list of objects: the others are left out, with a note
+  int32_t line = 0;                     ///< of the schema file; 0: it stands in none
 
   bool nested() const { return type == ValueType::object || type == ValueType::entries; }
 };
@@ -73,10 +83,13 @@ struct AnswerObject {
 /// What to extract from the documents of each category.
 struct Schema {
   std::vector<Category> categories;
+  std::string file = {};  ///< that it was read from; empty: none
   /// The category called `name`, or nullptr.
   const Category* find(std::string_view name) const;
   /// The category of a record that is known to have one.
   const Category& of(std::string_view name) const;
+  /// Where an attribute stands, for messages: "schemas/tea.yaml:7".
+  std::string place(const Attribute& attribute) const;
 };
 
 /// The first attribute that has fields, or null.
@@ -85,17 +98,24 @@ const Attribute* find_nested(const Schema& schema);
 /// The fields of an attribute, and theirs.
 size_t count_fields(const Attribute& attribute);
 
-/// Why an attribute with fields cannot be as it is: too deep, too many fields, or two of one name; empty: it
-/// can. Fields are expected to be checked.
+/// Why an attribute with fields cannot be as it is: too deep, or too many fields; empty: it can. Fields are
+/// expected to be checked.
 std::string fields_trouble(const Attribute& attribute);
 
-/// Sets the anchor of a list of objects: the field called `name`, or the first text where it is empty. Says
-/// why that cannot be; empty: it can.
-std::string set_anchor(Attribute& list, std::string_view name);
+/// What is wrong with the anchor of a list of objects.
+enum class AnchorTrouble : uint8_t {
+  nothing,
+  unknown,    ///< no field has the name
+  unfit,      ///< the field is not a text, span, enum, date or pattern
+  none_fits,  ///< no name is given, and no field can be one
+};
 
-/// Why the name of a plain attribute would be taken for a path into another attribute of the category; empty:
-/// it would not.
-std::string path_trouble(const Category& category);
+/// Sets the anchor of a list of objects: the field called `name`; where that is empty, the first text or
+/// span, else the first field that can be one.
+AnchorTrouble set_anchor(Attribute& list, std::string_view name);
+
+/// The names of the fields of an attribute.
+std::vector<std::string> field_names(const Attribute& attribute);
 
 /// An attribute as the model reads it in a list: "Size: of the shoe (a number)" and a newline.
 std::string attribute_line(const Attribute& attribute);
@@ -113,8 +133,10 @@ void free_spans(Schema& schema);
 /// The properties of a JSON Schema of an object as attributes, in their order; Pydantic's model_json_schema()
 /// and zod-to-json-schema print such. Reads `properties`, also of objects in objects and lists, `type`,
 /// `enum`, `const`, `description`, `items`, `pattern`, formats, bounds and lengths, null beside one type, and
-/// `$ref` to a part of the schema that does not lead back to itself; `x-anchor` beside `items` names their
-/// anchor. Annotations are passed over. Refuses everything else at once, by paths that begin with `path`.
-std::vector<Attribute> read_json_schema(const nlohmann::ordered_json& schema, const std::string& path);
+/// `$ref` to a part of the schema that does not lead back to itself; `x-anchor` beside `items` or in them
+/// names their anchor. Annotations are passed over. Refuses everything else at once, by paths that begin with
+/// `path`, behind the places of a `file` (null: the schema stands in none).
+std::vector<Attribute> read_json_schema(const nlohmann::ordered_json& schema, const std::string& path,
+                                        const JsonFile* file = nullptr);
 
 }  // namespace sheaf

@@ -227,7 +227,7 @@ Row SpelledTask::row(const Record& record, const std::vector<std::optional<Spell
         bind_span(joined, replies[i]->cut, *read[i]);
     }
   }
-  if (job_.output.spans) add_spans(record, row);
+  if (job_.output.spans) add_spans(record, task_->attributes(record), row);
   row.kept = record.kept;
   return row;
 }

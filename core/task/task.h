@@ -26,6 +26,8 @@ class Task {
   virtual std::string bin_name(const Record& record) const = 0;
   /// The tokens of a record. `record.record` and `record.stream` are left to the caller.
   virtual RecordParts parts(const Record& record) = 0;
+  /// What is extracted from a record; null: nothing is.
+  virtual const std::vector<Attribute>* attributes(const Record&) const { return nullptr; }
   /// What the user should know of how its prompts are worded.
   virtual std::vector<std::string> notices() const { return {}; }
   /// The answers to learn, one per question of the record's parts. `gold`: attribute, or id of the question,

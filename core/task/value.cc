@@ -205,6 +205,12 @@ std::string broken_limit(const ValueLimits& limits, const RowValue& value) {
       if (limits.unique && std::set<std::string>(held.begin(), held.end()).size() < held.size())
         return "an entry twice";
       return check_length(static_cast<double>(held.size()), limits.fewest, limits.most_items, "entries");
+    } else if constexpr (std::is_same_v<Held, std::vector<RowObject>>) {
+      std::set<std::string> seen;
+      for (const RowObject& entry : held)
+        if (limits.unique && !seen.insert(value_json(RowObject(entry)).dump()).second)
+          return "an entry twice";
+      return check_length(static_cast<double>(held.size()), limits.fewest, limits.most_items, "entries");
     } else if constexpr (std::is_arithmetic_v<Held> && !std::is_same_v<Held, bool>) {
       const auto number = static_cast<double>(held);
       if (limits.least && number < *limits.least) return fmt::format("less than {}", *limits.least);
@@ -295,6 +301,13 @@ std::optional<Literal> read_open_string(std::string_view text) {
 
 std::string in_quotes(std::string_view text) {
   return '"' + valid_utf8(text.substr(0, 60)) + '"';
+}
+
+void hold_limits(const Attribute& attribute, RowAnswer& answer) {
+  const std::string broken = broken_limit(attribute.limits, answer.value);
+  if (broken.empty()) return;
+  answer.value = nullptr;
+  answer.note = broken + (answer.note.empty() ? "" : "; ") + answer.note;
 }
 
 RowAnswer read_value(const Attribute& attribute, std::string_view text, bool cut) {

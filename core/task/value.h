@@ -32,6 +32,9 @@ WrittenObject read_object(std::string_view written);
 /// Reads the JSON of a value.
 RowAnswer read_json_value(const Attribute& attribute, std::string_view text);
 
+/// Makes a value null that breaks a limit of its attribute, and says which.
+void hold_limits(const Attribute& attribute, RowAnswer& answer);
+
 /// What to say of a list with `count` entries where it may have fewer.
 std::string left_out(const Attribute& list, size_t count);
 

@@ -81,6 +81,7 @@ RowAnswer read_nested(const Attribute& attribute, std::string_view text) {
   }
   RowAnswer out{std::move(entries)};
   if (std::cmp_greater(parts.size(), attribute.max_entries)) out.note = left_out(attribute, parts.size());
+  hold_limits(attribute, out);
   return out;
 }
 
@@ -138,7 +139,9 @@ RowAnswer read_member(const Attribute& attribute, const WrittenObject& object, b
       const std::string entries = whole_entries(begun);
       if (!read_json(entries).is_discarded()) {
         RowAnswer read = read_nested(attribute, entries);
-        read.note = cut ? "cut at the length limit" : "the list cannot be read to its end";
+        const bool kept = !std::holds_alternative<std::nullptr_t>(read.value);
+        read.note = std::string(cut ? "cut at the length limit" : "the list cannot be read to its end") +
+                    (kept ? "" : "; " + read.note);
         return read;
       }
     }

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <fmt/format.h>
 
+#include "core/task/gold_kinds.h"
 #include "core/text/date_text.h"
 #include "core/text/spelling.h"
 #include "core/text/utf8.h"
@@ -15,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kMostChoices = 12, kLeastForChoices = 20, kLeastPerChoice = 5;
-constexpr size_t kLongestChoice = 60;
+constexpr size_t kLongestChoice = 60, kMostFieldsShown = 50, kLongestField = 200;
 
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
@@ -45,6 +46,11 @@ void ColumnFacts::add(const json& value) {
   ++given;
   lists += value.is_array();
   objects += value.is_object();
+  if (value.is_object()) add_fields(value);
+  if (value.is_array() && std::ranges::any_of(value, &json::is_object)) {
+    ++object_lists;
+    for (const json& entry : value) add_fields(entry);
+  }
   if (value.is_structured()) return;
   const bool number = value.is_number() || (value.is_string() && is_written_number(text));
   numbers += number;
@@ -57,6 +63,55 @@ void ColumnFacts::add(const json& value) {
   ++values[text];
 }
 
+void ColumnFacts::add_fields(const json& object) {
+  if (!object.is_object()) return;
+  for (const auto& [key, value] : object.items()) {
+    auto field = std::ranges::find(fields, key, &ColumnFacts::name);
+    if (field == fields.end()) {
+      if (fields.size() == kMostFieldsShown || key.size() > kLongestField ||
+          key.find(char{}) != std::string::npos || key.find_first_not_of(" \t\r\n") == std::string::npos)
+        continue;
+      fields.push_back({key});
+      field = std::prev(fields.end());
+    }
+    const bool one = value.is_array() && value.size() == 1 && !value[0].is_structured();
+    field->add(one ? value[0] : value);
+  }
+}
+
+std::string ColumnFacts::strange(const json& value, const std::string& path) const {
+  if (!nested() || value.is_null() || (value.is_array() && value.empty())) return {};
+  const bool list = object_lists > 0;
+  const json entries = list && value.is_object() ? json::array({value}) : value;
+  const bool fits =
+      list ? entries.is_array() && std::ranges::all_of(entries, &json::is_object) : value.is_object();
+  if (!fits) return wrong_kind(path, list ? kListKind : kObjectKind, value);
+  for (const ColumnFacts& field : fields) {
+    const std::string inner = path + "." + field.name;
+    for (const json& entry : list ? entries : json::array({value}))
+      if (const auto part = entry.find(field.name); part != entry.end())
+        if (std::string trouble = field.strange(*part, inner); !trouble.empty()) return trouble;
+  }
+  return {};
+}
+
+std::string ColumnFacts::nested_type(int32_t depth) const {
+  const bool list = object_lists > 0;
+  std::string inner;
+  const auto can_be_anchor = [](const ColumnFacts& field) {
+    return !field.nested() && field.lists == 0 && (field.numbers < field.given || field.given == 0) &&
+           (field.booleans < field.given || field.given == 0);
+  };
+  const bool anchor = std::ranges::any_of(fields, can_be_anchor);
+  for (const ColumnFacts& field : fields) {
+    // What tells entries apart must be a text.
+    const bool made_text = list && !anchor && &field == &fields.front();
+    inner += fmt::format("{}{{name: {}, {}}}", inner.empty() ? "" : ", ", yaml_word(field.name),
+                         made_text ? "type: text" : field.schema_type(depth + 1));
+  }
+  return fmt::format("type: {}, attributes: [{}]", list ? "list" : "object", inner);
+}
+
 bool ColumnFacts::is_text() const {
   return given > 0 && scalar() && numbers < given && booleans < given && dates < given && 2 * urls < given;
 }
@@ -67,7 +122,8 @@ bool ColumnFacts::is_called(std::string_view words) const {
   return !plain.empty() && fmt::format(" {} ", words).find(fmt::format(" {} ", plain)) != std::string::npos;
 }
 
-std::string ColumnFacts::schema_type() const {
+std::string ColumnFacts::schema_type(int32_t depth) const {
+  if (nested() && !fields.empty() && depth < kDeepest) return nested_type(depth);
   if (lists > 0) return "type: list";
   if (given > 0 && whole_numbers == given) return "type: integer";
   if (given > 0 && numbers == given) return "type: number";

@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 #include <string_view>
+#include <vector>
 
 #include "io/base/json_file.h"
 
@@ -13,8 +14,14 @@ struct ColumnFacts {
   int64_t numbers = 0, whole_numbers = 0, booleans = 0, dates = 0, urls = 0, lists = 0, objects = 0;
   size_t bytes = 0, longest = 0;
   std::map<std::string, int64_t> values = {};  ///< how often each, the scalars
+  int64_t object_lists = 0;                    ///< lists that hold objects
+  std::vector<ColumnFacts> fields = {};        ///< of objects, also of those in lists
 
   void add(const nlohmann::json& value);
+  bool nested() const { return objects + object_lists > 0; }
+  /// What of a value is of another kind than most: "variants must be a list of objects, not a text"; empty:
+  /// nothing.
+  std::string strange(const nlohmann::json& value, const std::string& path) const;
   bool scalar() const { return lists == 0 && objects == 0; }
   double mean_bytes() const { return given ? static_cast<double>(bytes) / static_cast<double>(given) : 0; }
   /// Whether its values are words: not numbers, dates or links, if any are there.
@@ -23,8 +30,13 @@ struct ColumnFacts {
   bool is_unique() const { return scalar() && static_cast<int64_t>(values.size()) == given; }
   /// Whether its name is one of `words`, which spaces separate, whatever its capitals and separators.
   bool is_called(std::string_view words) const;
-  /// What follows the name in an entry of a schema: "type: number".
-  std::string schema_type() const;
+  /// What follows the name in an entry of a schema: "type: number". `depth`: 1 for an attribute of a
+  /// category.
+  std::string schema_type(int32_t depth = 1) const;
+
+ private:
+  void add_fields(const nlohmann::json& object);
+  std::string nested_type(int32_t depth) const;
 };
 
 /// Whether a text is written as a number: 0042 and +7 are codes.

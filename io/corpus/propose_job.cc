@@ -194,12 +194,13 @@ class Proposer {
         const json values = gold_object(record.value(gold->name, json()));
         for (const auto& [name, value] : values.items()) {
           if (!is_nameable(name)) continue;
-          const bool one = value.is_array() && value.size() == 1;
+          const bool one = value.is_array() && value.size() == 1 && !value[0].is_object();
           ColumnFacts& facts = attribute(name);
           if (!value.is_array() || value.size() > 1 || one) facts.add(one ? value[0] : value);
           of_category_[category_of(record)].insert(name);
         }
       }
+      find_strange(gold->name);
       if (!attributes_.empty()) return;
     }
     for (const ColumnFacts& column : columns_) {
@@ -214,6 +215,19 @@ class Proposer {
         if (!scalar_text(record.value(column.name, json())).empty() || column.lists > 0)
           of_category_[category_of(record)].insert(column.name);
     }
+  }
+
+  /// Finds the first gold value of each attribute that is of another kind than the others.
+  void find_strange(const std::string& column) {
+    for (const ColumnFacts& each : attributes_)
+      for (size_t i = 0; i < sample_.size(); ++i) {
+        const json values = gold_object(sample_[i].value(column, json()));
+        const auto value = values.find(each.name);
+        const std::string trouble = value == values.end() ? "" : each.strange(*value, each.name);
+        if (trouble.empty()) continue;
+        strange_.push_back(fmt::format("record {}: {}", i + 1, trouble));
+        break;
+      }
   }
 
   /// Whether enough texts of some columns have tags or entities.
@@ -285,6 +299,8 @@ class Proposer {
                   [&](const std::string& name) { return !category_.empty() && !is_nameable(name); });
     if (categories.empty()) categories.insert(kOneCategory);
     std::string text;
+    for (const std::string& each : strange_)
+      text += fmt::format("# {}; sheaf score and train-data refuse such gold\n", one_line(each));
     if (attributes_.empty()) text += "# Replace the attribute by those that you want to know.\n";
     text += "attributes:\n";
     for (const ColumnFacts& each : attributes_)
@@ -318,7 +334,8 @@ class Proposer {
   std::string id_, category_, context_, documents_, questions_, question_, options_;
   std::vector<std::string> texts_;
   std::vector<ColumnFacts> attributes_;
-  ColumnFacts beyond_;                                        // of attributes that are too many to propose
+  std::vector<std::string> strange_;  // gold values of the wrong kind, with their records
+  ColumnFacts beyond_;                // of attributes that are too many to propose
   std::map<std::string, std::set<std::string>> of_category_;  // the names of its attributes
 };
 

@@ -422,19 +422,6 @@ void check_samples(const Job& job) {
            job.input.places.at("input.too_long"));
 }
 
-/// Puts messages about a file in the order of its lines; others, such as those of options, follow.
-void sort_by_line(const std::string& path, std::vector<std::string>& messages) {
-  const auto line_of = [&](const std::string& message) {
-    int line = std::numeric_limits<int>::max();
-    if (message.starts_with(path + ":")) {
-      const char* begin = message.data() + path.size() + 1;
-      std::from_chars(begin, message.data() + message.size(), line);
-    }
-    return line;
-  };
-  std::ranges::stable_sort(messages, {}, line_of);
-}
-
 /// Reads a job file into a job of defaults.
 Job read_into(Job job, const std::string& path, YamlPtr root, const std::vector<JobChange>& changes,
               bool files) {
@@ -474,7 +461,7 @@ Job read_into(Job job, const std::string& path, YamlPtr root, const std::vector<
   if (found.empty()) found.attempt([&] { check_example_contexts(job); });
   if (found.empty()) found.attempt([&] { check_prompt(job); });
   if (found.empty()) found.attempt([&] { check_samples(job); });
-  sort_by_line(path, found.all());
+  found.sort_by_line(path);
   found.finish();
   if (files) add_examples(job);
   return job;

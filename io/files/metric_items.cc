@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/metrics/judge.h"
 #include "core/metrics/python_text.h"
+#include "core/task/gold_kinds.h"
 #include "core/task/value_path.h"
 #include "core/text/utf8.h"
 #include "io/base/json_file.h"
@@ -262,7 +263,7 @@ class DocumentItems {
     for (const auto& [attribute, values] : gold.items()) {
       const json& given = value_of(attribute);
       ValueShape shape = shapes.find(category_, attribute);
-      if (!shape.nested() && values.empty()) add_shape(attribute, given, shape);
+      add_shape(attribute, values, given, shape);
       if (options_.unmentioned_absent && shape.nested()) shape.add_missing(given);
       shape.nested() ? add_nested(attribute, shape, values, given) : add_value(attribute, values);
     }
@@ -271,10 +272,16 @@ class DocumentItems {
   }
 
  private:
-  /// Where gold does not say what an attribute holds, the schema does, or else the answer.
-  void add_shape(const std::string& attribute, const json& given, ValueShape& shape) const {
+  /// Where gold does not say what an attribute holds, the schema does, or else the answer. Refuses gold of
+  /// another kind than the schema's.
+  void add_shape(const std::string& attribute, const json& values, const json& given,
+                 ValueShape& shape) const {
     const Attribute* known = options_.schema ? attribute_of(*options_.schema, category_, attribute) : nullptr;
-    known ? shape.add(*known) : shape.add(given);
+    if (known) {
+      const std::string trouble = gold_kind_trouble({*known}, {{attribute, values}});
+      if (!trouble.empty()) reject("\"gold\": {}", trouble);
+    }
+    if (!shape.nested() && values.empty()) known ? shape.add(*known) : shape.add(given);
   }
 
   const json& value_of(const std::string& attribute) const {

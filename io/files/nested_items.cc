@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/metrics/assignment.h"
 #include "core/metrics/attributes.h"
+#include "core/task/gold_kinds.h"
 #include "core/task/value_path.h"
 
 namespace sheaf {
@@ -86,14 +87,14 @@ class NestedItems {
         node.references.push_back({std::move(text)});
       node.values = has_value(node.references) ? 1 : 0;
     } else if (shape.list) {
-      if (!absent && !(gold.is_array() && std::ranges::all_of(gold, &json::is_object)))
-        reject("\"gold\": {} is a list of objects elsewhere", place.name);
+      const json entries = absent ? json::array() : gold.is_object() ? json::array({gold}) : gold;
+      if (!entries.is_array() || !std::ranges::all_of(entries, &json::is_object))
+        reject("\"gold\": {}", wrong_kind(place.name, kListKind, gold));
       ValueShape entry = shape;
       entry.list = false;
-      for (const json& each : absent ? json::array() : gold)
-        node.parts.push_back(read_gold(entry, each, place));
+      for (const json& each : entries) node.parts.push_back(read_gold(entry, each, place));
     } else {
-      if (!absent && !gold.is_object()) reject("\"gold\": {} is an object elsewhere", place.name);
+      if (!absent && !gold.is_object()) reject("\"gold\": {}", wrong_kind(place.name, kObjectKind, gold));
       for (const auto& [name, part] : shape.fields)
         node.parts.push_back(read_gold(part, field_of(gold, name), inner(place, name)));
     }

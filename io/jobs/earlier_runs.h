@@ -97,7 +97,11 @@ class PlannedReuse final : public AnswerStore {
 
   std::vector<AnswerKey> keys(const Record& record, const RecordParts& parts, bool together) override;
   bool knows(const AnswerKey& key) override;
-  std::optional<Answer> find(const AnswerKey&) override { return Answer(); }
+  std::optional<Answer> find(const AnswerKey& key) override {
+    for (const EarlierAnswers& run : earlier_.answers())
+      if (std::optional<Answer> answer = run.find(key)) return answer;
+    return Answer();
+  }
   void add(const AnswerKey& key, const Answer& answer) override;
 
  private:

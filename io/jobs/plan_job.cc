@@ -4,8 +4,10 @@
 #include <set>
 
 #include "core/engine/backend.h"
+#include "core/methods/method.h"
 #include "core/report/report.h"
 #include "core/report/run_statistics.h"
+#include "core/task/asked_value.h"
 #include "core/text/printable.h"
 #include "core/text/spelling.h"
 #include "core/text/utf8.h"
@@ -91,6 +93,7 @@ nlohmann::ordered_json JobPlan::json() const {
   if (read.trusted > 0) json["trusted"] = read.trusted;
   if (engine.entry_answers > 0)
     json["entries"] = {{"assumed", kExpectedEntries},
+                       {"rounds", entry_rounds},
                        {"answers", engine.entry_answers},
                        {"tokens_computed", engine.entry_tokens}};
   if (engine.first_answers > 0) json[thinks ? "thoughts" : "findings"] = engine.first_answers;
@@ -135,9 +138,14 @@ std::string JobPlan::text(const Job& job) const {
   say("tokens   {} computed; without sharing {} ({:.1f}x)", tokens, engine.alone_tokens,
       tokens > 0 ? static_cast<double>(engine.alone_tokens) / static_cast<double>(tokens) : 0);
   if (engine.entry_answers > 0)
-    say("rounds   2: {} tokens for values and lists, then {} for {} about entries, if every list has {}",
-        tokens - engine.entry_tokens, engine.entry_tokens, counted(engine.entry_answers, "answer"),
-        kExpectedEntries);
+    say("rounds   {}: {} tokens for values and lists, then {} for {} about entries, if every list has {}",
+        1 + entry_rounds, tokens - engine.entry_tokens, engine.entry_tokens,
+        counted(engine.entry_answers, "answer"), kExpectedEntries);
+  if (longest_object > 0)
+    say("objects  a model that does not end an object writes up to {} tokens: method.max_value_tokens for "
+        "each "
+        "field of max_entries entries; lower these, or set method.name hpd",
+        longest_object);
   if (!job.engine.kv_store.path.empty())
     say("store    plan does not look into {}; a run uses what it holds instead of computing it",
         job.engine.kv_store.path);
@@ -201,7 +209,13 @@ std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool a
   Pipeline pipeline(*corpus, *task, planner, engine, job.engine.window);
   if (known) pipeline.known.store = &*known;
   int64_t seen = 0;
+  JobPlan plan;
+  const bool objects = job.task.kind == TaskKind::extract &&
+                       find_method(job.method.name).wording.answers == AnswerForm::object;
   pipeline.on_stack = [&](const Stack& stack, const std::vector<Record>& records) {
+    for (const Slot& slot : stack.slots)
+      if (objects && list_depth(schema.of(records[static_cast<size_t>(slot.record)].category).attributes) > 0)
+        plan.longest_object = std::max(plan.longest_object, slot.max_tokens);
     on_prompt(++seen, stack, records);
   };
   RunStatistics statistics;
@@ -209,7 +223,6 @@ std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool a
                     [&](const Reject& reject) { statistics.reject(reject); }))
     return std::nullopt;
 
-  JobPlan plan;
   plan.read = pipeline.stats();
   plan.engine = engine.stats();
   plan.prompts = std::move(prompts);
@@ -220,6 +233,11 @@ std::optional<JobPlan> plan_job(OpenedJob& opened, int32_t answer_tokens, bool a
   const int64_t page_bytes = backend.kv_bytes_per_token() * options.page_size;
   for (const auto& [name, bin] : planner.bins())
     if (bin.records > 0) plan.bins.push_back({bin_title(name), bin.records, bin.stacks, bin.head_tokens});
+  if (plan.engine.entry_answers > 0)
+    for (const auto& [name, bin] : planner.bins())
+      if (const Category* category = schema.find(name.substr(0, name.find('\t')));
+          category && bin.records > 0)
+        plan.entry_rounds = std::max(plan.entry_rounds, list_depth(category->attributes));
   for (const auto& [category, shown] : opened.examples().by_category)
     plan.examples[category] = std::ssize(shown);
   plan.step_tokens = options.tokens_per_step;

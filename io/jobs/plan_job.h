@@ -23,9 +23,12 @@ struct JobPlan {
   int64_t kv_pool_bytes = 0;  ///< memory for keys and values
   int32_t answer_tokens = 0;  ///< assumed
   bool reuses = false;        ///< answers of earlier runs are left out
-  bool thinks = false;        ///< what a first round gives are thoughts
-  std::string duplicates;     ///< a notice of records with the id of an earlier one; empty: none
-  Experts experts;            ///< of the model
+  int32_t entry_rounds = 0;   ///< rounds after the first one, about the entries of lists
+  int32_t longest_object =
+      0;                   ///< tokens that one object with lists of objects may have; 0: none is asked for
+  bool thinks = false;     ///< what a first round gives are thoughts
+  std::string duplicates;  ///< a notice of records with the id of an earlier one; empty: none
+  Experts experts;         ///< of the model
 
   int64_t stacks() const;
   /// Of the instruction and its examples, at most.

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <limits>
 #include <set>
+#include <span>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/random_stream.h"
@@ -7,8 +10,10 @@
 #include "core/task/find_text.h"
 #include "core/task/gold.h"
 #include "core/task/record_row.h"
+#include "core/task/value_path.h"
 #include "core/text/html_text.h"
 #include "core/text/spelling.h"
+#include "io/files/nested_items.h"
 #include "io/files/predictions.h"
 #include "io/jobs/finished_run.h"
 #include "io/run_folder/read_rows.h"
@@ -50,24 +55,75 @@ class RowFilter {
       refuse("--where {}: this is the run of an ask job; write answer=VALUE or answer=null",
              shorten_text(settings.where, 60));
     if (asks) return;
-    check_attribute("--where", attribute_, schema, category_);
-    for (const Category& category : schema.categories)
-      for (const Attribute& attribute : category.attributes)
-        if (attribute.name == attribute_ && (category_.empty() || category.name == category_))
-          add_typed(attribute);
+    read_wanted_path();
+    bool found = false;
+    for (const Category& category : schema.categories) {
+      const Attribute* const attribute =
+          category_.empty() || category.name == category_ ? find_wanted(category) : nullptr;
+      if (!attribute) continue;
+      found = true;
+      if (attribute->nested())
+        refuse("--where {}: \"{}\" holds values of its own; name one of them, such as {}",
+               shorten_text(settings.where, 60), shorten_text(attribute_, 60), inner_example(*attribute));
+      add_typed(*attribute);
+    }
+    if (!found) check_attribute("--where", attribute_, schema, category_);
+    if (!found) refuse("--where: \"{}\" leads to no attribute", shorten_text(attribute_, 60));
   }
 
   bool takes(const ExtractedValues& row) const {
     if (!category_.empty() && row.category != category_) return false;
     if (attribute_.empty()) return true;
-    return std::ranges::any_of(row.values, [&](const AttributeValue& value) {
-      if (value.name != attribute_) return false;
-      if (!is_found(value.answer.value)) return value_ == "null";
-      return is_value(value.answer.value);
-    });
+    return holds(row.values, path_);
   }
 
  private:
+  static constexpr int32_t kAnyEntry = std::numeric_limits<int32_t>::max();
+
+  /// variants[2].price is the price of the third of the variants, variants[].price that of any.
+  void read_wanted_path() {
+    std::string text;
+    bool quoted = false;
+    for (size_t i = 0; i < attribute_.size(); ++i) {
+      quoted ^= attribute_[i] == '"' && (i == 0 || attribute_[i - 1] != '\\');
+      text += attribute_[i];
+      if (!quoted && attribute_[i] == '[' && attribute_.substr(i + 1, 1) == "]")
+        text += std::to_string(kAnyEntry);
+    }
+    path_ = read_path(text).value_or(ValuePath{{attribute_}});
+  }
+
+  /// What the path leads to in a category; a name that looks like a path is a name first.
+  const Attribute* find_wanted(const Category& category) {
+    const auto plain = std::ranges::find(category.attributes, attribute_, &Attribute::name);
+    if (plain == category.attributes.end()) return find_attribute(category.attributes, path_text(path_));
+    path_ = {{attribute_}};
+    return &*plain;
+  }
+
+  /// A path that leads into an object or a list of objects.
+  std::string inner_example(const Attribute& attribute) const {
+    const bool list = attribute.type == ValueType::entries;
+    return fmt::format("{}{}.{}", attribute_, list && !path_.back().entry ? "[]" : "",
+                       path_key(attribute.fields.front().name));
+  }
+
+  /// Whether one of the values that the steps lead to is the wanted one.
+  bool holds(const std::vector<AttributeValue>& values, std::span<const PathStep> steps) const {
+    const auto value = std::ranges::find(values, steps.front().name, &AttributeValue::name);
+    if (value == values.end()) return false;
+    const RowValue& held = value->answer.value;
+    const auto inner = steps.subspan(1);
+    if (inner.empty()) return is_found(held) ? is_value(held) : value_ == "null";
+    if (const auto* object = std::get_if<RowObject>(&held)) return holds(object->values, inner);
+    const auto* list = std::get_if<std::vector<RowObject>>(&held);
+    if (!list) return false;
+    const int32_t wanted = steps.front().entry.value_or(kAnyEntry);
+    if (wanted != kAnyEntry)
+      return std::cmp_less(wanted, list->size()) && holds((*list)[static_cast<size_t>(wanted)].values, inner);
+    return std::ranges::any_of(*list, [&](const RowObject& entry) { return holds(entry.values, inner); });
+  }
+
   /// Rows hold 8.5 where the user writes 8.50, and true for yes.
   void add_typed(Attribute attribute) {
     if (attribute.type == ValueType::text || attribute.type == ValueType::span ||
@@ -89,6 +145,7 @@ class RowFilter {
   }
 
   std::string category_, attribute_, value_;
+  ValuePath path_;                     ///< of the attribute; kAnyEntry: of any entry
   std::vector<nlohmann::json> typed_;  ///< what `value_` is by the types of the attribute
 };
 

@@ -9,6 +9,7 @@
 #include "core/methods/method.h"
 #include "core/plan/training_prompt.h"
 #include "core/task/gold.h"
+#include "core/task/gold_kinds.h"
 #include "core/text/spelling.h"
 #include "io/base/mapped_file.h"
 #include "io/base/named_output.h"
@@ -35,6 +36,7 @@ struct Gold {
   GoldById right;
   std::string first;    ///< id
   GoldById wrong = {};  ///< attributes of which only a wrong value is known
+  std::unordered_map<std::string, std::string> places = {};  ///< in a file, by id
 };
 
 [[noreturn]] void refuse_kind(const std::string& path, bool documents) {
@@ -70,6 +72,7 @@ void add_gold_of_file(const std::string& format, const std::string& path, const 
       refuse("{}: there are two right answers with the id {}; ids must differ", answer.place,
              shown(id_text(answer.id)));
     if (gold.first.empty()) gold.first = id_text(answer.id);
+    gold.places[id_text(answer.id)] = answer.place;
     if (document && answer.extra.contains("wrong"))
       gold.wrong[id_text(answer.id)] = std::move(answer.extra["wrong"]);
     gold.right[id_text(answer.id)] = document            ? std::move(answer.extra["gold"])
@@ -266,6 +269,10 @@ class TrainDataJob {
       json gold = found->second;
       const Category& category = *schema_.find(record.category);
       unknown_.add(category, gold);
+      if (const std::string trouble = gold_kind_trouble(category.attributes, gold); !trouble.empty()) {
+        const auto place = gold_.places.find(id_text(record.id));
+        refuse("{}: \"gold\": {}", place == gold_.places.end() ? gold_path() : place->second, trouble);
+      }
       const auto wrong = gold_.wrong.find(id_text(record.id));
       if (settings_.unmentioned_absent)
         for (const Attribute& attribute : category.attributes)

@@ -19,18 +19,6 @@ namespace {
 using Field = RowField;
 using Type = TableColumn::Type;
 
-constexpr int32_t kMostDecimals = 9;
-
-/// The digits behind the point of a number that is a multiple of 0.1, 0.01, …; nothing for others.
-std::optional<int32_t> decimals_of(const Attribute& attribute) {
-  double step = 1;
-  for (int32_t digits = 1; digits <= kMostDecimals; ++digits) {
-    step *= 10;
-    if (attribute.limits.multiple_of == 1 / step) return digits;
-  }
-  return std::nullopt;
-}
-
 Type column_type(ValueType type) {
   using enum ValueType;
   switch (type) {
@@ -55,7 +43,7 @@ Type column_type(ValueType type) {
 
 TableColumn column_of(const Attribute& attribute) {
   TableColumn column{attribute.name, column_type(attribute.type)};
-  if (const auto digits = decimals_of(attribute); digits && column.type == Type::number) {
+  if (const auto digits = decimals_of(attribute.limits.multiple_of); digits && column.type == Type::number) {
     column.type = Type::decimal;
     column.decimals = *digits;
   }

@@ -35,6 +35,13 @@ TEST(Program, HelpIsPrintedAndUnknownWordsAreRefused) {
   EXPECT_NE(key.out.find("  takes       0.001 to 1000000\n  default     50"), std::string::npos) << key.out;
   EXPECT_NE(run_sheaf(scratch, "help job engine").out.find("engine.window "), std::string::npos);
   EXPECT_EQ(run_sheaf(scratch, "help job engine.windw").exit_code, 2);
+  const Ran of_schema = run_sheaf(scratch, "help job anchor");
+  EXPECT_NE(of_schema.out.find("in the schema file (task.schema), not in the job"), std::string::npos)
+      << of_schema.out << of_schema.err;
+  EXPECT_EQ(run_sheaf(scratch, "help job attributes").exit_code, 0);
+  const Ran both = run_sheaf(scratch, "help job locale");
+  EXPECT_NE(both.out.find("input.locale"), std::string::npos) << both.out;
+  EXPECT_NE(both.out.find("schema file"), std::string::npos) << both.out;
   EXPECT_EQ(run_sheaf(scratch, "").exit_code, 2);
   EXPECT_EQ(run_sheaf(scratch, "frobnicate").exit_code, 2);
   EXPECT_EQ(run_sheaf(scratch, "run").exit_code, 2);

@@ -1,5 +1,7 @@
 // Nested values through the program: objects and lists of objects, decoded in two rounds.
+#include <algorithm>
 #include <gtest/gtest.h>
+#include <map>
 #include <regex>
 
 #include "core/task/value_path.h"
@@ -139,11 +141,13 @@ TEST_F(NestedValues, EqualThoseOfSeparatePromptsInEveryRound) {
 
 TEST_F(NestedValues, AreReusedWithAllTheirEntries) {
   const std::vector<json> first = rows(job("name: hpd, documents: 4"));
+  const json asked = json::parse(read_text(scratch_.path("out/report.json")))["answers"];
+  EXPECT_EQ(asked, verify(job("name: hpd, documents: 4"), "--limit 0")["answers"]);
   std::filesystem::rename(scratch_.path("out"), scratch_.path("before"));
   const std::string again = job("name: hpd, documents: 2");
   EXPECT_EQ(rows(again, "--reuse " + scratch_.path("before")), first);
   const json report = json::parse(read_text(scratch_.path("out/report.json")));
-  EXPECT_EQ(report["reused"], 24 * 4);
+  EXPECT_EQ(report["reused"], asked) << "answers are counted alike";
 }
 
 TEST_F(NestedValues, AStandardPromptHasThemAsOneObject) {
@@ -153,6 +157,14 @@ TEST_F(NestedValues, AStandardPromptHasThemAsOneObject) {
     for (const char* name : {"box", "variants"})
       EXPECT_TRUE(row["values"][name].is_null() || row["values"][name].is_structured());
   }
+  const Ran planned = run_sheaf(scratch_, "plan " + standard);
+  EXPECT_TRUE(
+      std::regex_search(planned.out, std::regex("objects  a model that does not end an object writes up "
+                                                "to \\d+ tokens: method.max_value_tokens for each")))
+      << planned.out << planned.err;
+  const Ran narrow = run_sheaf(scratch_, "plan " + standard + " --set model.context=200");
+  EXPECT_NE(narrow.err.find("lower max_entries in the schema or method.max_value_tokens"), std::string::npos)
+      << narrow.err << narrow.out;
   const Ran prompt = run_sheaf(scratch_, "plan " + standard + " --prompt 1");
   EXPECT_NE(prompt.out.find("    - variants (a list of objects)\n      - size\n"), std::string::npos)
       << prompt.out;
@@ -162,9 +174,10 @@ TEST_F(NestedValues, PlanAndEstimateCountBothRounds) {
   const Ran text = run_sheaf(scratch_, "plan " + job(kHpd));
   EXPECT_TRUE(std::regex_search(
       text.out,
-      std::regex("rounds   2: \\d+ tokens for values and lists, then \\d+ for \\d+ answers about entries")))
+      std::regex("rounds   3: \\d+ tokens for values and lists, then \\d+ for \\d+ answers about entries")))
       << text.out << text.err;
   const json plan = json::parse(run_sheaf(scratch_, "plan " + job(kHpd) + " --json").out);
+  EXPECT_EQ(plan["entries"]["rounds"], 2) << "of a list in a list";
   // 24 records: 3 entries with 3 fields, and with 2 entries of one field each.
   EXPECT_EQ(plan["entries"]["answers"], 24 * 3 * (3 + 2 * 1));
   EXPECT_GT(plan["entries"]["tokens_computed"].get<int>(), 24 * 3 * 5);
@@ -176,7 +189,8 @@ TEST_F(NestedValues, PlanAndEstimateCountBothRounds) {
 TEST_F(NestedValues, WhatCannotBeDoneIsRefused) {
   const std::pair<const char*, const char*> cases[] = {
       {"name: hpd, values: positional",
-       "task.schema: attribute \"variants\" has attributes of its own, which are asked for once its entries "
+       "schema.yaml:8: attribute \"variants\" has attributes of its own, which are asked for once its "
+       "entries "
        "are "
        "known; set method.values: independent"},
       {"name: hpd, stacking: joint", "set method.stacking: isolated"},
@@ -202,6 +216,54 @@ TEST_F(NestedValues, WhatCannotBeDoneIsRefused) {
   EXPECT_NE(many.err.find("could be asked for of 10000 entries inside of each other, more than 2000"),
             std::string::npos)
       << many.err;
+}
+
+TEST_F(NestedValues, ShowFindsThemByTheirPaths) {
+  std::map<std::string, size_t> expected;
+  for (const json& row : rows(job(kHpd))) {
+    const json& variants = row["values"]["variants"];
+    if (!variants.is_array()) continue;
+    const auto is_null = [](const json& entry) { return entry["organic"].is_null(); };
+    expected["variants[].organic=null"] += std::ranges::any_of(variants, is_null);
+    expected["variants.organic=null"] += std::ranges::any_of(variants, is_null);
+    expected["variants[1].organic=true"] += variants.size() > 1 && variants[1]["organic"] == true;
+    expected["box.kind=tin"] += row["values"]["box"]["kind"] == "tin";
+  }
+  size_t all = 0;
+  for (const auto& [where, count] : expected) {
+    const Ran shown =
+        run_sheaf(scratch_, "show " + scratch_.path("out") + " --json --sample 100 --where '" + where + "'");
+    EXPECT_EQ(read_json_lines(shown.out).size(), count) << where << ": " << shown.err;
+    all += count;
+  }
+  EXPECT_GT(all, 0u);
+  const std::pair<const char*, const char*> wrong[] = {
+      {"variants=null", "\"variants\" holds values of its own; name one of them, such as variants[].size"},
+      {"variants[0]=S", "such as variants[0].size"},
+      {"variants[0].sise=S", "the schema has no attribute \"variants[0].sise\""}};
+  for (const auto& [where, message] : wrong) {
+    const Ran ran =
+        run_sheaf(scratch_, "show " + scratch_.path("out") + " --where '" + std::string(where) + "'");
+    EXPECT_EQ(ran.exit_code, 2);
+    EXPECT_NE(ran.err.find(message), std::string::npos) << ran.err;
+  }
+}
+
+TEST_F(NestedValues, GoldOfAnotherKindIsRefusedWithItsPlace) {
+  scratch_.write("gold.jsonl",
+                 "{\"id\": 0, \"gold\": {\"Brand\": \"Oak\"}}\n{\"id\": 1, \"gold\": "
+                 "{\"variants\": [\"S\"]}}\n");
+  rows(job(kHpd));
+  const std::string message =
+      "gold.jsonl:2: \"gold\": variants must be a list of objects, not a list of texts";
+  for (const std::string& command :
+       {"score --metric attributes --gold " + scratch_.path("gold.jsonl") + " --pred " + scratch_.path("out"),
+        "train-data " + job(kHpd) + " --gold " + scratch_.path("gold.jsonl") + " --to " +
+            scratch_.path("train.jsonl")}) {
+    const Ran ran = run_sheaf(scratch_, command);
+    EXPECT_EQ(ran.exit_code, 2) << command;
+    EXPECT_NE(ran.err.find(message), std::string::npos) << ran.err;
+  }
 }
 
 TEST_F(NestedValues, ShowIndentsThem) {

@@ -47,6 +47,38 @@ TEST(ProposeJob, FindsTheColumnsOfATable) {
   EXPECT_EQ(job.input.document, (std::vector<std::string>{"Title", "Description"}));
 }
 
+TEST(ProposeJob, NestedGoldGivesANestedSchema) {
+  const TempFolder folder;
+  std::string lines;
+  for (int i = 0; i < 6; ++i)
+    lines += json{{"id", i},
+                  {"text", fmt::format("A tea in a box of {} cm, as S for 2.5 and as M for 4 EUR", i)},
+                  {"gold",
+                   {{"brand", "Oak"},
+                    {"box", {{"width", i}, {"size: of it", "wide"}}},
+                    {"sizes", {{{"size", "S"}, {"price", 2.5}}, {{"size", "M"}, {"sold", true}}}},
+                    {"offers", json::array({{{"price", i}, {"shops", {{{"name", "Rye"}}}}}})}}}}
+                 .dump() +
+             "\n";
+  lines += R"({"id": 9, "text": "A tea in a box, as S", "gold": {"sizes": ["S"]}})"
+           "\n";
+  const JobProposal proposal = proposed(folder.write("tea.jsonl", lines));
+  EXPECT_EQ(
+      proposal.schema,
+      "# record 7: sizes must be a list of objects, not a list of texts; sheaf score and train-data refuse "
+      "such gold\n"
+      "attributes:\n"
+      "  box: {type: object, attributes: [{name: \"size: of it\", type: text}, {name: width, type: "
+      "integer}]}\n"
+      "  brand: {type: text}\n"
+      "  offers: {type: list, attributes: [{name: price, type: text}, {name: shops, type: list, "
+      "attributes: [{name: name, type: text}]}]}\n"
+      "  sizes: {type: list, attributes: [{name: price, type: number}, {name: size, type: text}, {name: "
+      "sold, type: boolean}]}\n"
+      "categories:\n  tea: [box, brand, offers, sizes]\n");
+  pasted(folder, proposal);
+}
+
 TEST(ProposeJob, AnIdThatRepeatsIsToldOf) {
   const TempFolder folder;
   const auto proposed_of = [&](int distinct) {

@@ -76,7 +76,7 @@ TEST(SchemaFile, ReadsAJsonSchema) {
     return message.substr(std::min(message.size(), path.size()));
   };
   EXPECT_EQ(error("e.json", R"({"properties": {"a": {"type": "string", "minimum": 1}}})"),
-            ": properties.a.minimum is not supported; remove it");
+            ":1: properties.a.minimum is not supported; remove it");
   EXPECT_EQ(error("e.json", "[]"), ": a JSON Schema is an object");
   EXPECT_EQ(error("e.yaml", schema), ": this looks like a JSON Schema; give it a name that ends in .json");
   EXPECT_NE(error("e.json", R"({"a": 1, "a": 2})").find("\"a\""), std::string::npos);

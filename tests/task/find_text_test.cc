@@ -26,7 +26,7 @@ Record make_record(const std::vector<std::pair<std::string, std::string>>& colum
 
 std::optional<RowSpan> span(const Record& record, RowValue value) {
   Row row{1, ExtractedValues{"Tea", {{"Brand", {std::move(value)}}}}};
-  add_spans(record, row);
+  add_spans(record, nullptr, row);
   const auto& spans = *std::get<ExtractedValues>(row.content).values[0].answer.spans;
   return spans.empty() ? std::nullopt : spans.at(0);
 }
@@ -130,10 +130,61 @@ TEST(FindText, FindsDatesInOtherForms) {
   EXPECT_EQ(span(make_record({{"t", "1 March 2026"}}), "2026-03-1"), std::nullopt);
 }
 
+/// A list of variants with a name, a price and colours; `around`: as the only field of an object, or alone.
+Attribute variant_list() {
+  Attribute name{"name", ""}, price{"price", ""}, colours{"colours", ""}, list{"variants", ""};
+  price.type = ValueType::number;
+  colours.type = ValueType::list;
+  list.type = ValueType::entries;
+  list.fields = {price, name, colours};
+  list.anchor = 1;
+  return list;
+}
+
+RowObject variant(double price, const std::string& name, const std::vector<std::string>& colours = {}) {
+  return {{{"price", {price}}, {"name", {name}}, {"colours", {colours}}}};
+}
+
+/// The texts at the spans of the entries' prices, names and colours: "20@3 S@0 ; 20@10 M@7 red@14".
+std::string entry_spans(const std::string& text, const std::vector<RowObject>& entries) {
+  const Record record = make_record({{"t", text}});
+  const std::vector<Attribute> attributes = {variant_list()};
+  Row row{1, ExtractedValues{"Tea", {{"variants", {entries}}}}};
+  add_spans(record, &attributes, row);
+  std::string out;
+  const auto& answer = std::get<ExtractedValues>(row.content).values[0].answer;
+  for (const RowObject& entry : std::get<std::vector<RowObject>>(answer.value)) {
+    if (!out.empty()) out += "; ";
+    for (const AttributeValue& value : entry.values)
+      for (const auto& place : *value.answer.spans)
+        out += place ? fmt::format("{}@{} ",
+                                   text.substr(static_cast<size_t>(place->start),
+                                               static_cast<size_t>(place->end - place->start)),
+                                   place->start)
+                     : "- ";
+  }
+  return out;
+}
+
+TEST(EntrySpans, AreFoundNearTheAnchorOfTheirEntry) {
+  EXPECT_EQ(entry_spans("S 20 red, M 20 red, L 5",
+                        {variant(20, "S", {"red"}), variant(20, "M", {"red"}), variant(5, "L")}),
+            "20@2 S@0 red@5 ; 20@12 M@10 red@15 ; 5@22 L@20 ");
+  EXPECT_EQ(entry_spans("M 20, S 20", {variant(20, "S"), variant(20, "M")}), "20@8 S@6 ; 20@2 M@0 ")
+      << "in any order";
+  EXPECT_EQ(entry_spans("all 7: S, M 7", {variant(7, "S"), variant(7, "M")}), "7@4 S@7 ; 7@12 M@10 ")
+      << "the nearest where the entry holds none";
+  EXPECT_EQ(entry_spans("20 oz, 20 EUR; 5 oz, 20 EUR", {variant(20, "20 oz"), variant(20, "5 oz")}),
+            "20@7 20 oz@0 ; 20@21 5 oz@15 ")
+      << "the number of an anchor is not a field";
+  EXPECT_EQ(entry_spans("9 and 9", {variant(9, "XL")}), "9@0 - ") << "without a place the first counts";
+  EXPECT_EQ(entry_spans("S, M; S 3, M 4", {variant(3, "S"), variant(4, "M")}), "3@8 S@0 ; 4@13 M@3 ");
+}
+
 TEST(FindText, FindsEachTextOfAList) {
   const Record record = make_record({{"title", "red, blue"}});
   Row row{1, ExtractedValues{"Tea", {{"Colors", {std::vector<std::string>{"blue", "green"}}}}}};
-  add_spans(record, row);
+  add_spans(record, nullptr, row);
   const auto& spans = *std::get<ExtractedValues>(row.content).values[0].answer.spans;
   EXPECT_EQ(spans, (std::vector<std::optional<RowSpan>>{RowSpan{"title", 5, 9}, std::nullopt}));
 }

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "core/task/schema.h"
+#include "core/task/value.h"
+#include "core/text/json_lines.h"
 #include "tests/errors.h"
 
 namespace sheaf {
@@ -119,16 +121,68 @@ TEST(NestedJsonSchema, NamesTheAnchor) {
   EXPECT_EQ(read_nested(R"({"properties": {"l": {"type": "array", )" + list)[0].anchor, 0u);
   EXPECT_EQ(read_nested(R"({"properties": {"l": {"type": "array", "x-anchor": "b", )" + list)[0].anchor, 2u);
   EXPECT_EQ(nested_error_in(R"({"properties": {"l": {"type": "array", "x-anchor": "c", )" + list),
-            "s.properties.l: the anchor \"c\" of \"l\" is not one of its attributes");
-  EXPECT_EQ(nested_error_in(R"({"properties": {"l": {"type": "array", "x-anchor": "n", )" + list),
-            "s.properties.l: the anchor \"n\" of \"l\" must be a text, span, enum, date or pattern");
+            "s.properties.l.x-anchor: \"c\" is not a key of the objects of \"l\"; use one of a, n, b");
+  EXPECT_EQ(
+      nested_error_in(R"({"properties": {"l": {"type": "array", "x-anchor": "n", )" + list),
+      "s.properties.l.x-anchor: \"n\" cannot tell the objects of \"l\" apart; name a string or an enum");
   EXPECT_EQ(
       nested_error_in(
           R"({"properties": {"l": {"type": "array", "items": {"type": "object", "properties": {"n": {"type":
       "number"}}}}}})"),
-      "s.properties.l: no attribute of the entries of \"l\" is a text that could tell them apart; add one, "
-      "or name "
-      "another with anchor");
+      "s.properties.l.items: no key could tell the objects of \"l\" apart; add a string or an enum");
+}
+
+TEST(NestedJsonSchema, TheAnchorMayStandInTheItems) {
+  const auto anchor = [](const std::string& beside, const std::string& in) {
+    const std::string entry = R"({"type": "object", )" + in +
+                              R"("properties": {"a": {"type": "string"}, "b": {"type": "string"}}})";
+    const Attribute list = read_nested(R"({"properties": {"l": {"anyOf": [{"type": "array", "items":
+        {"$ref": "#/$defs/E"}}, {"type": "null"}])" +
+                                       beside + R"(}}, "$defs": {"E": )" + entry + "}}")[0];
+    return list.fields[list.anchor].name;
+  };
+  EXPECT_EQ(anchor("", ""), "a");
+  EXPECT_EQ(anchor("", R"("x-anchor": "b", )"), "b");
+  EXPECT_EQ(anchor(R"(, "x-anchor": "b")", ""), "b");
+  EXPECT_EQ(anchor(R"(, "x-anchor": "b")", R"("x-anchor": "b", )"), "b");
+  EXPECT_EQ(
+      sheaf::error_of([&] { anchor(R"(, "x-anchor": "a")", R"("x-anchor": "b", )"); }),
+      "properties.l.anyOf[0].items.x-anchor is \"b\", but \"a\" stands beside what refers to it; remove "
+      "one");
+  EXPECT_EQ(sheaf::error_of([&] { anchor("", R"("x-anchor": "B", )"); }),
+            "properties.l.anyOf[0].items.x-anchor: \"B\" is not a key of the objects of \"l\"; did you mean "
+            "\"b\"?");
+}
+
+TEST(NestedJsonSchema, ItemsAreCounted) {
+  const auto read = [](const std::string& limits, const std::string& written) {
+    const Attribute list = read_nested(R"({"properties": {"l": {"type": "array", )" + limits +
+                                       R"("items": {"properties": {"a": {"type": "string"}}}}}})")[0];
+    const RowAnswer value = read_member(list, read_object(R"("l": )" + written + "}"), false);
+    return (is_nested(value.value) ? "kept " : "null ") + value.note;
+  };
+  const std::string two = R"([{"a": "x"}, {"a": "y"}])", alike = R"([{"a": "x"}, {"a": "x"}])";
+  EXPECT_EQ(read(R"("minItems": 2, )", two), "kept ");
+  EXPECT_EQ(read(R"("minItems": 3, )", two), "null fewer than 3 entries");
+  EXPECT_EQ(read(R"("uniqueItems": true, )", two), "kept ");
+  EXPECT_EQ(read(R"("uniqueItems": true, )", alike), "null an entry twice");
+  EXPECT_EQ(read("", alike), "kept ");
+  EXPECT_EQ(nested_error_in(R"({"properties": {"l": {"type": "array", "minItems": 3, "maxItems": 2, "items":
+      {"properties": {"a": {"type": "string"}}}}}})"),
+            "s.properties.l.minItems is more than maxItems; no list has so many entries");
+}
+
+TEST(NestedJsonSchema, DefinitionsMayStandAnywhere) {
+  const std::string use = R"("properties": {"a": {"$ref": "#/$defs/A"}})";
+  const std::string defined =
+      R"("$defs": {"A": {"type": "object", "properties": {"b": {"$ref": "#/$defs/B"}}},
+      "B": {"type": "integer"}})";
+  EXPECT_EQ(nested_outline(read_nested("{" + use + ", " + defined + "}")), "a{b}");
+  EXPECT_EQ(nested_outline(read_nested("{" + defined + ", " + use + "}")), "a{b}");
+  EXPECT_EQ(nested_error_in(R"({"$defs": {"Price": {"type": "number"}}, "properties": {"a": {"$ref":
+      "#/$defs/Prise"}}})"),
+            "s.properties.a.$ref: \"#/$defs/Prise\" is not a part of this schema; did you mean "
+            "\"#/$defs/Price\"?");
 }
 
 TEST(NestedJsonSchema, RefusesObjectsInsideOfThemselves) {
@@ -138,15 +192,13 @@ TEST(NestedJsonSchema, RefusesObjectsInsideOfThemselves) {
           R"({"$defs": {"Node": {"properties": {"name": {"title": "Name", "type": "string"}, "children": {"default":
       [], "items": {"$ref": "#/$defs/Node"}, "title": "Children", "type": "array"}}, "required": ["name"], "title": "Node",
       "type": "object"}}, "$ref": "#/$defs/Node"})"),
-      "s.properties.children.items: this object is inside of itself; sheaf fills objects of a fixed depth: "
-      "write "
-      "out the levels");
+      "s.properties.children.items: the definition #/$defs/Node contains itself; sheaf fills objects of a "
+      "fixed depth: write out the levels");
   EXPECT_EQ(
       nested_error_in(
           R"({"properties": {"a": {"type": "string"}, "next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}})"),
-      "s.properties.next.anyOf[0]: this object is inside of itself; sheaf fills objects of a fixed depth: "
-      "write "
-      "out the levels");
+      "s.properties.next.anyOf[0]: the definition # contains itself; sheaf fills objects of a fixed depth: "
+      "write out the levels");
   EXPECT_EQ(
       nested_error_in(
           R"({"$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}, "properties": {"a": {"$ref":
@@ -193,10 +245,6 @@ TEST(NestedJsonSchema, NamesThePlaceOfWhatItCannotRead) {
             "s.properties.o.properties.a.properties must be an object with at least one key");
   EXPECT_EQ(
       inner(
-          R"({"type": "array", "minItems": 1, "items": {"type": "object", "properties": {"x": {"type": "string"}}}})"),
-      "s.properties.o.properties.a.minItems is not supported for a list of objects; remove it");
-  EXPECT_EQ(
-      inner(
           R"({"type": "array", "maxItems": 5000, "items": {"type": "object", "properties": {"x": {"type": "string"}}}})"),
       "s.properties.o.properties.a.maxItems of a list of objects must be a whole number from 1 to 1000");
   EXPECT_EQ(inner(R"({"type": "object", "properties": {"x": {"type": "string"}}, "minProperties": 1})"),
@@ -206,6 +254,29 @@ TEST(NestedJsonSchema, NamesThePlaceOfWhatItCannotRead) {
             "references "
             "(#/$defs/…) can be followed");
   EXPECT_EQ(inner(R"({"type": ["object", "null"], "properties": {"x": {"type": "string"}}})"), "no error");
+}
+
+TEST(NestedJsonSchema, MistakesOfAFileCarryTheirLines) {
+  const std::string text = R"({"properties": {
+  "a": {"type": "text"},
+  "l": {"type": "array", "x-anchor": "szie",
+        "items": {"$ref": "#/$defs/V"}},
+  "b": {"type": "string", "minimum": 1,
+        "if": {}}},
+ "$defs": {"V": {"type": "object", "properties": {
+   "size": {"type": "string"},
+   "price": {"type": "number",
+             "minimum": "\"0\n"}}}}})";
+  const ordered_json schema = ordered_json::parse(text);
+  const JsonFile file{"s.json", JsonLines(text, schema)};
+  EXPECT_EQ(sheaf::error_of([&] { read_json_schema(schema, "", &file); }),
+            "s.json:2: properties.a.type: \"text\" is not supported; did you mean \"string\"?; "
+            "s.json:3: properties.l.x-anchor: \"szie\" is not a key of the objects of \"l\"; did you mean "
+            "\"size\"?; "
+            "s.json:5: properties.b.minimum is not supported; remove it; "
+            "s.json:6: properties.b.if is not supported; remove it; "
+            "s.json:10: properties.l.items.properties.price.minimum must be a number, not "
+            "\"\\\"0\\n\"");
 }
 
 TEST(NestedJsonSchema, FollowsPointersThatAreEscaped) {

@@ -4,6 +4,7 @@
 
 #include "core/task/asked_value.h"
 #include "core/task/gold.h"
+#include "core/task/gold_kinds.h"
 #include "core/task/record_row.h"
 #include "core/task/value_path.h"
 #include "tests/fuzz.h"
@@ -25,11 +26,11 @@ std::vector<Attribute> sample_attributes() {
   box.fields = {typed("width", ValueType::number, "in cm"), typed("kind", ValueType::text)};
   Attribute parts = typed("parts", ValueType::entries);
   parts.fields = {typed("weight", ValueType::number), typed("what", ValueType::text)};
-  EXPECT_EQ(set_anchor(parts, ""), "");
+  EXPECT_EQ(set_anchor(parts, ""), AnchorTrouble::nothing);
   Attribute variants = typed("variants", ValueType::entries, "sizes on offer");
   variants.fields = {typed("price", ValueType::number), typed("size", ValueType::text, "as named"),
                      typed("colours", ValueType::list), parts};
-  EXPECT_EQ(set_anchor(variants, "size"), "");
+  EXPECT_EQ(set_anchor(variants, "size"), AnchorTrouble::nothing);
   variants.max_entries = 3;
   return {typed("brand", ValueType::text), box, variants};
 }
@@ -112,6 +113,44 @@ TEST(Anchors, AreReadAsFarAsTheyAreWhole) {
   }
   EXPECT_FALSE(read_anchors(list, " {\"a\": 1}").readable);
   EXPECT_FALSE(read_anchors(list, "").readable);
+}
+
+TEST(Anchors, OfAnEnumAreHeldToItsOptions) {
+  Attribute list = sample_attributes()[2];
+  list.fields[1].type = ValueType::enumeration;
+  list.fields[1].options = {"small", "large"};
+  const Anchors read = read_anchors(list, R"( ["Large", "huge", "large", "small"],)");
+  EXPECT_EQ(read.texts, (std::vector<std::string>{"large", "small"})) << "as the option is written";
+  EXPECT_EQ(
+      read.note,
+      "1 of the entries listed came before and is left out; 1 of the entries listed is none of the options "
+      "of \"size\" and is left out");
+  EXPECT_TRUE(read.readable);
+}
+
+TEST(GoldKinds, AreToldByTheirPaths) {
+  const std::vector<Attribute> attributes = sample_attributes();
+  const auto trouble = [&](const json& gold) { return gold_kind_trouble(attributes, gold); };
+  EXPECT_EQ(trouble({{"brand", {"Oak", "Oak & Co"}}, {"box", nullptr}, {"variants", json::array()}}), "");
+  EXPECT_EQ(trouble({{"variants", {{"size", "S"}}}}), "") << "an entry alone";
+  EXPECT_EQ(trouble({{"variants", "S, M"}}), "variants must be a list of objects, not a text");
+  EXPECT_EQ(trouble({{"variants", {"S", "M"}}}), "variants must be a list of objects, not a list of texts");
+  EXPECT_EQ(trouble({{"box", json::array({{{"width", 3}}})}}),
+            "box must be an object, not a list of objects");
+  EXPECT_EQ(trouble({{"brand", {{"name", "Oak"}}}}),
+            "brand must be a plain value or a list of them, not an object");
+  const json part = {{"parts", {"leg"}}};
+  EXPECT_EQ(trouble({{"variants", json::array({{{"size", "S"}}, part})}}),
+            "variants[1].parts must be a list of objects, not a list of texts");
+}
+
+TEST(AskedValues, SayHowDeepTheirListsAre) {
+  std::vector<Attribute> attributes = sample_attributes();
+  EXPECT_EQ(list_depth(attributes), 2);
+  attributes[2].fields.pop_back();
+  EXPECT_EQ(list_depth(attributes), 1);
+  attributes.pop_back();
+  EXPECT_EQ(list_depth(attributes), 0);
 }
 
 TEST(WrittenObjects, AreReadWithAllThatIsInThem) {
