@@ -7,7 +7,6 @@
 #include <random>
 
 #include "core/base/error.h"
-#include "core/base/interrupted.h"
 #include "core/estimate/device_model.h"
 #include "core/methods/method.h"
 #include "core/text/json_reader.h"
@@ -255,7 +254,7 @@ EngineOptions engine_options(const Job& job, const Backend& backend, int64_t roo
   engine.tokens_per_step =
       job.engine.tokens_per_step > 0 ? job.engine.tokens_per_step : backend.preferred_tokens();
   engine.prompts = job.engine.prompts;
-  engine.interrupted = &interrupted;
+  engine.interrupted = job.stop;
   const int64_t page_bytes = backend.kv_bytes_per_token() * engine.page_size;
   const int64_t pages = std::min(room / page_bytes, most_pages(stacks, engine.page_size));
   engine.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / engine.page_size));
@@ -436,7 +435,7 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
     engine.observer = &told;
     runs.push_back(run_once(backend, engine, stacks));
     if (predicted && !draft) timed.predicted = predicted->seconds();  // a draft's steps are not in it
-    if (interrupted) return timed;
+    if (*job.stop) return timed;
     EvalLengths decoded = lengths;
     decoded.answer_tokens = answer_tokens;
     const int64_t wanted = decoded.answered(), got = runs.back().stats.answer_tokens;
@@ -554,7 +553,7 @@ ordered_json LengthsBench::time(const Job& job, const EvalLengths& lengths, bool
       lengths.decoding_only && whole.seconds > 0
           ? time_answers(job, lengths, 1, tell(expected.first, expected.runs * weight(expected.whole)))
           : Timed();
-  if (interrupted) return nullptr;
+  if (*job.stop) return nullptr;
   report["backend"] = backend_->backend().describe();
   report["weights"] = has_weights(job.model.path) ? "loaded" : "random";
   if (!whole.trouble.empty()) {
