@@ -26,8 +26,9 @@ std::optional<TextPlace> find_anchor(const Record& record, const RowValue& value
 
 /// Where the anchors of entries stand, each behind the one before it where it can be. `around`: the entry of
 /// another list that all are in, or the document.
-std::vector<std::optional<TextPlace>> anchor_places(const Record& record, const std::vector<RowObject>& entries,
-                                                    size_t anchor, const TextPlace& around) {
+std::vector<std::optional<TextPlace>> anchor_places(const Record& record,
+                                                    const std::vector<RowObject>& entries, size_t anchor,
+                                                    const TextPlace& around) {
   std::vector<std::optional<TextPlace>> places;
   size_t from = around.begin;
   for (const RowObject& entry : entries) {

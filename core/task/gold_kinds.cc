@@ -38,7 +38,8 @@ std::string trouble_in(const std::vector<Attribute>& attributes, const json& gol
     if (value == gold.end()) continue;
     ValuePath path = above;
     path.push_back({attribute.name});
-    if (std::string trouble = trouble_of(attribute, *value, std::move(path)); !trouble.empty()) return trouble;
+    if (std::string trouble = trouble_of(attribute, *value, std::move(path)); !trouble.empty())
+      return trouble;
   }
   return {};
 }
@@ -51,16 +52,16 @@ std::string gold_kind_trouble(const std::vector<Attribute>& attributes, const js
 
 std::string wrong_kind(const std::string& path, const char* wanted, const json& value) {
   const auto is_list = [](const json& each) { return each.is_array(); };
-  const char* kind = value.is_object()                                            ? "an object"
-                     : value.is_string()                                          ? "a text"
-                     : value.is_number()                                          ? "a number"
-                     : value.is_boolean()                                         ? "true or false"
-                     : !value.is_array()                                          ? "null"
-                     : std::ranges::all_of(value, &json::is_object)               ? "a list of objects"
-                     : std::ranges::any_of(value, &json::is_object)               ? "a list of objects and others"
-                     : std::ranges::any_of(value, is_list)                        ? "a list of lists"
-                     : std::ranges::all_of(value, &json::is_string)               ? "a list of texts"
-                                                                                  : "a list of plain values";
+  const char* kind = value.is_object()                              ? "an object"
+                     : value.is_string()                            ? "a text"
+                     : value.is_number()                            ? "a number"
+                     : value.is_boolean()                           ? "true or false"
+                     : !value.is_array()                            ? "null"
+                     : std::ranges::all_of(value, &json::is_object) ? "a list of objects"
+                     : std::ranges::any_of(value, &json::is_object) ? "a list of objects and others"
+                     : std::ranges::any_of(value, is_list)          ? "a list of lists"
+                     : std::ranges::all_of(value, &json::is_string) ? "a list of texts"
+                                                                    : "a list of plain values";
   return fmt::format("{} must be {}, not {}", path, wanted, kind);
 }
 

@@ -98,6 +98,12 @@ class ObjectAnswer::Reader {
     const bool cut = answer.ending == Ending::length;
     say(path, cut ? "cut at the length limit" : anchors.note, cut, !anchors.readable);
     if (!anchors.readable || (anchors.texts.empty() && own.nullable)) return nullptr;
+    // Two entries are never equal, as their anchors differ.
+    if (const double fewest = own.limits.fewest.value_or(0);
+        static_cast<double>(anchors.texts.size()) < fewest) {
+      say(path, fmt::format("fewer than {} entries", fewest), false, true);
+      return nullptr;
+    }
     ordered_json entries = ordered_json::array();
     for (size_t entry = 0; entry < anchors.texts.size(); ++entry) {
       const FindAnswer find = [&](size_t field) -> const Answer* {

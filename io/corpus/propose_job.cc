@@ -196,7 +196,7 @@ class Proposer {
           if (!is_nameable(name)) continue;
           const bool one = value.is_array() && value.size() == 1 && !value[0].is_object();
           ColumnFacts& facts = attribute(name);
-          if (!value.is_array() || value.size() > 1 || one) facts.add(one ? value[0] : value);
+          if (!value.is_array() || !value.empty()) facts.add(one ? value[0] : value);
           of_category_[category_of(record)].insert(name);
         }
       }

@@ -6,7 +6,8 @@ namespace {
 constexpr SchemaKey kKeys[] = {
     {"attributes", "a map of name to definition; of an object or a list of objects a list of definitions",
      "Definitions that categories share; what an object or the entries of a list hold"},
-    {"categories", "a map of name to a list of attributes", "The attributes of each category, in their order"},
+    {"categories", "a map of name to a list of attributes",
+     "The attributes of each category, in their order"},
     {"name", "a text", "The attribute's name, its key in the output"},
     {"description", "a text", "What the model is told of the attribute"},
     {"type", "text, span, number, integer, enum, boolean, date, pattern, list or object",
@@ -17,7 +18,8 @@ constexpr SchemaKey kKeys[] = {
     {"decimals", "1 to 9", "The digits behind the point of a number"},
     {"locale", "a language, alone or with a country", "How a number or a date is written: de, en-US"},
     {"anchor", "the name of one of the attributes", "What tells the entries of a list of objects apart"},
-    {"max_entries", "1 to 1000", "The most entries of a list of objects; the others are left out, with a note"}};
+    {"max_entries", "1 to 1000",
+     "The most entries of a list of objects; the others are left out, with a note"}};
 
 }  // namespace
 

@@ -142,7 +142,7 @@ TEST_F(NestedValues, EqualThoseOfSeparatePromptsInEveryRound) {
 TEST_F(NestedValues, AreReusedWithAllTheirEntries) {
   const std::vector<json> first = rows(job("name: hpd, documents: 4"));
   const json asked = json::parse(read_text(scratch_.path("out/report.json")))["answers"];
-  EXPECT_EQ(asked, verify(job("name: hpd, documents: 4"), "--limit 0")["answers"]);
+  EXPECT_EQ(asked, verify(job("name: hpd, documents: 4"), "--limit 24")["answers"]);
   std::filesystem::rename(scratch_.path("out"), scratch_.path("before"));
   const std::string again = job("name: hpd, documents: 2");
   EXPECT_EQ(rows(again, "--reuse " + scratch_.path("before")), first);
@@ -189,7 +189,7 @@ TEST_F(NestedValues, PlanAndEstimateCountBothRounds) {
 TEST_F(NestedValues, WhatCannotBeDoneIsRefused) {
   const std::pair<const char*, const char*> cases[] = {
       {"name: hpd, values: positional",
-       "schema.yaml:8: attribute \"variants\" has attributes of its own, which are asked for once its "
+       "schema.yaml:9: attribute \"variants\" has attributes of its own, which are asked for once its "
        "entries "
        "are "
        "known; set method.values: independent"},
@@ -258,8 +258,8 @@ TEST_F(NestedValues, GoldOfAnotherKindIsRefusedWithItsPlace) {
       "gold.jsonl:2: \"gold\": variants must be a list of objects, not a list of texts";
   for (const std::string& command :
        {"score --metric attributes --gold " + scratch_.path("gold.jsonl") + " --pred " + scratch_.path("out"),
-        "train-data " + job(kHpd) + " --gold " + scratch_.path("gold.jsonl") + " --to " +
-            scratch_.path("train.jsonl")}) {
+        "train-data " + job(kHpd) + " " + scratch_.path("train.parquet") + " --gold " +
+            scratch_.path("gold.jsonl")}) {
     const Ran ran = run_sheaf(scratch_, command);
     EXPECT_EQ(ran.exit_code, 2) << command;
     EXPECT_NE(ran.err.find(message), std::string::npos) << ran.err;

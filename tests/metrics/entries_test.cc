@@ -295,7 +295,7 @@ TEST_F(NestedScores, GoldOfTwoShapesIsRefused) {
 )");
   const std::string rows = write("r.jsonl", R"({"id": 2, "values": {"sizes": null}})");
   expect_refusal("--metric attributes --gold " + gold + " --pred " + rows,
-                 "g.jsonl:2: \"gold\": sizes must be a list of objects, not a list of texts");
+                 "g.jsonl:2: \"gold\": sizes must be a list of objects, not a text");
   const std::string mixed = write("m.jsonl", R"({"id": 1, "gold": {"sizes": [{"size": "S"}, "M"]}})");
   expect_refusal("--metric attributes --gold " + mixed + " --pred " + rows,
                  "has an object among other values");
