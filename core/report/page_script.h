@@ -51,7 +51,8 @@ function setText(id, text) {
 function shownValue(json) {
   const value = JSON.parse(json);
   if (value === null) return 'null';
-  return Array.isArray(value) ? value.join('\n') : typeof value === 'string' ? value : json;
+  if (Array.isArray(value) && value.every(part => typeof part === 'string')) return value.join('\n');
+  return typeof value === 'string' ? value : json;
 }
 
 function download(name, lines) {

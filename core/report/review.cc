@@ -6,6 +6,7 @@
 
 #include "core/base/random_stream.h"
 #include "core/report/judge_page.h"
+#include "core/report/review_nested.h"
 #include "core/report/review_page.h"
 #include "core/task/find_text.h"
 
@@ -37,15 +38,46 @@ std::string_view type_word(ValueType type) {
   if (type == ValueType::boolean) return "boolean";
   if (type == ValueType::enumeration) return "enum";
   if (type == ValueType::date) return "date";
+  if (type == ValueType::object) return "object";
+  if (type == ValueType::entries) return "entries";
   return type == ValueType::list ? "list" : "text";
 }
 
+/// Calls visit(answer) with each value that is neither an object nor a list of objects.
+void visit_plain(const RowAnswer& answer, const std::function<void(const RowAnswer&)>& visit) {
+  if (!is_nested(answer.value)) return visit(answer);
+  const auto within = [&](const RowObject& object) {
+    for (const AttributeValue& inner : object.values) visit_plain(inner.answer, visit);
+  };
+  if (const auto* object = std::get_if<RowObject>(&answer.value)) return within(*object);
+  std::ranges::for_each(std::get<std::vector<RowObject>>(answer.value), within);
+}
+
+/// What the page needs to check what is typed for an attribute.
+ordered_json field_json(const Attribute& attribute) {
+  ordered_json fields = ordered_json::array();
+  for (const Attribute& inner : attribute.fields) fields.push_back(field_json(inner));
+  return {{"name", attribute.name},
+          {"type", type_word(attribute.type)},
+          {"options", attribute.options},
+          {"fields", fields}};
+}
+
+/// JSON to read and to edit: an entry of a list a line.
+std::string spread_json(const ordered_json& value) {
+  if (!value.is_array()) return value.dump(2);
+  std::string text;
+  for (const ordered_json& entry : value) text += (text.empty() ? "[\n  " : ",\n  ") + json_text(entry);
+  return text.empty() ? "[]" : text + "\n]";
+}
+
 /// Where the value stands: as its row says, else by the search that a row would have been written with.
-void add_marks(const RowAnswer& answer, const ordered_json& value, const Record& record, ordered_json& out) {
+void add_marks(const RowAnswer& answer, const Record& record, ordered_json& out) {
+  const ordered_json value = value_json(answer.value);
   std::vector<std::optional<RowSpan>> spans;
   if (!answer.option) spans = answer.spans ? *answer.spans : spans_of(record, answer.value);
   const auto columns = columns_of(record);
-  ordered_json &marks = out["marks"] = ordered_json::array(), &absent = out["absent"] = ordered_json::array();
+  ordered_json &marks = out["marks"], &absent = out["absent"];
   for (size_t i = 0; i < spans.size() && i < value.size(); ++i) {
     const ordered_json& part = value.is_array() ? value[i] : value;
     // No document says "true".
@@ -74,16 +106,29 @@ ordered_json item_json(const ReviewItem& item, const Record& record) {
     out["question"] = json_text(item.question);
     out["choices"] = item.options;
   }
-  add_marks(item.answer, value, record, out);
+  if (item.attribute.nested()) {
+    out["fields"] = field_json(item.attribute)["fields"];
+    out["spread"] = spread_json(value);
+  }
+  out["empty"] = !is_found(item.answer.value);
+  out["marks"] = out["absent"] = ordered_json::array();
+  visit_plain(item.answer, [&](const RowAnswer& plain) { add_marks(plain, record, out); });
   return out;
 }
 
 }  // namespace
 
 std::optional<double> sureness(const RowAnswer& answer) {
-  if (answer.confidence) return *answer.confidence;
-  if (answer.logprob) return std::exp(*answer.logprob);
-  return std::nullopt;
+  std::optional<double> least;
+  if (answer.confidence)
+    least = *answer.confidence;
+  else if (answer.logprob)
+    least = std::exp(*answer.logprob);
+  if (!is_nested(answer.value)) return least;
+  visit_plain(answer, [&](const RowAnswer& plain) {
+    if (const auto sure = sureness(plain)) least = std::min(*sure, least.value_or(*sure));
+  });
+  return least;
 }
 
 bool ReviewSample::Candidate::operator<(const Candidate& other) const {

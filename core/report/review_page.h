@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include "core/report/page_script.h"
+#include "core/report/review_nested.h"
 
 namespace sheaf {
 
@@ -72,7 +73,7 @@ function tally() {
   let right = 0, all = 0, rightNull = 0, allNull = 0;
   for (const entry of verdicts().values()) {
     const good = entry.verdict === 'right' ? 1 : 0;
-    if (entry.value === 'null' || entry.value === '[]') {
+    if (byKey.get(entry.key).empty) {
       ++allNull;
       rightNull += good;
     } else {
@@ -101,8 +102,8 @@ function show() {
   const about = [item.description, item.unit && `in ${item.unit}`, item.choices && item.choices.length > 0 ? item.choices.map((text, i) => `${item.options[i]}) ${text}`).join(' · ')
     : item.options.length > 0 && `one of: ${item.options.join(', ')}`];
   setText('about', about.filter(Boolean).join(' · '));
-  setText('value', shownValue(item.value));
-  at('value').className = item.value === 'null' ? 'null' : '';
+  setText('value', item.spread || shownValue(item.value));
+  at('value').className = item.value === 'null' ? 'null' : item.spread ? 'spread' : '';
   const facts = [item.sure !== null && `${item.sureIs} ${item.sure.toFixed(3)}`, item.note];
   for (const text of item.absent) facts.push(`“${text}” does not stand in the document`);
   setText('facts', facts.filter(Boolean).join(' · '));
@@ -147,7 +148,7 @@ function undo() {
 
 function makeField(item, value) {
   const chosen = item.type === 'enum' || item.type === 'boolean';
-  const field = document.createElement(chosen ? 'select' : item.type === 'list' ? 'textarea' : 'input');
+  const field = document.createElement(chosen ? 'select' : item.type === 'list' || item.fields ? 'textarea' : 'input');
   field.id = 'field';
   field.setAttribute('aria-labelledby', 'hint');
   if (chosen) {
@@ -165,14 +166,15 @@ function makeField(item, value) {
     field.dir = 'auto';
     field.autocomplete = 'off';
   }
-  field.value = value === null ? '' : Array.isArray(value) ? value.join('\n') : typeof value === 'string' ? value : item.value;
+  field.value = value === null ? '' : item.fields ? item.spread : Array.isArray(value) ? value.join('\n') : typeof value === 'string' ? value : item.value;
   return field;
 }
 
 function edit() {
   const item = items[current], field = makeField(item, JSON.parse(item.value));
   at('slot').replaceChildren(field);
-  const hints = {enum: 'Choose the right value.', boolean: 'Choose the right value.', date: 'A date; nothing means null.', list: 'One entry per line; nothing means null. Ctrl+Enter saves.',
+  const nestedHint = 'JSON as the value above; nothing means null. Ctrl+Enter saves.';
+  const hints = {object: nestedHint, entries: nestedHint, enum: 'Choose the right value.', boolean: 'Choose the right value.', date: 'A date; nothing means null.', list: 'One entry per line; nothing means null. Ctrl+Enter saves.',
                  number: `A number${item.unit ? ` in ${item.unit}` : ''}; nothing means null.`};
   at('hint').textContent = hints[item.type] || 'The right value as the document has it; nothing means null.';
   at('error').textContent = '';
@@ -188,6 +190,7 @@ function typedValue(item, field) {
   if (field.validity && field.validity.badInput) return undefined;
   if (text.trim() === '') return 'null';
   if (item.type === 'boolean') return text;
+  if (item.fields) return misfit(item, text) ? undefined : text.trim().replace(/\s*\n\s*/g, ' ');
   if (item.type === 'date') return /^[1-9]\d{3}-\d{2}-\d{2}$/.test(text) ? JSON.stringify(text) : undefined;
   if (item.type === 'enum') return JSON.stringify(text);
   if (item.type === 'list') return JSON.stringify(text.split('\n').map(line => line.trim()).filter(Boolean));
@@ -198,12 +201,13 @@ function typedValue(item, field) {
 function saveEdit() {
   const item = items[current], gold = typedValue(item, at('field'));
   if (gold === undefined) {
-    at('error').textContent = item.type === 'date' ? 'This is not a date. Give its day, month and year.'
+    at('error').textContent = item.fields ? misfit(item, at('field').value) : item.type === 'date' ? 'This is not a date. Give its day, month and year.'
                                                    : 'This is not a number. Type one such as 12.5, without its unit.';
     return;
   }
   at('editor').hidden = true;
-  gold === item.value ? judge('right') : judge('edited', gold);
+  const same = item.fields ? JSON.stringify(JSON.parse(gold)) === JSON.stringify(JSON.parse(item.value)) : gold === item.value;
+  same ? judge('right') : judge('edited', gold);
 }
 
 // A line for each question, with its context.
@@ -275,7 +279,7 @@ at('bias').hidden = !data.leastSure;
 show();
 )js";
 
-inline constexpr std::string_view kReviewScript = kJoined<kPageScript, kOwnReviewScript>;
+inline constexpr std::string_view kReviewScript = kJoined<kPageScript, kNestedScript, kOwnReviewScript>;
 
 /// The style of the page for the person who checks values: light or dark as the reader's machine has it.
 inline constexpr std::string_view kReviewStyle = R"css(
@@ -293,6 +297,7 @@ header { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; align-items: baselin
 progress { width: 100%; height: .5rem; accent-color: var(--focus); }
 section { background: var(--card); border: 1px solid var(--rule); border-radius: .5rem; padding: .9rem 1rem; margin: .7rem 0; }
 #value { font-size: 1.25rem; font-weight: 600; margin: .5rem 0; overflow-wrap: anywhere; unicode-bidi: isolate; white-space: pre-wrap; }
+#value.spread { font: .95rem/1.5 ui-monospace, monospace; } #editor textarea { font-family: ui-monospace, monospace; }
 #value.null { color: var(--soft); font-style: italic; font-weight: 400; }
 #editor { margin-bottom: .8rem; } #verdict.right { color: var(--good); } #verdict.wrong, #verdict.edited, #error { color: var(--bad); }
 #document { position: relative; max-height: 45vh; overflow: auto; border-top: 1px solid var(--rule); padding-top: .3rem; }

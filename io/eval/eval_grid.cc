@@ -49,6 +49,7 @@ Job read_cell(const Eval& eval, const EvalCell& cell, const GridOptions& options
       Job job = lengths_job(eval.file, changes);
       job.input.limit = options.limit;
       check_accepted(method.place, job, method.accepted);
+      if (dataset.lengths->entries > 0) check_entries(method.place, job);
       if (!options.files) return job;
       check_lengths_model(job.model.path, "model");
       if (const std::string& draft = job.method.speculate.draft; !draft.empty())

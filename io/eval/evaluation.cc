@@ -6,7 +6,6 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/base/interrupted.h"
 #include "core/report/report.h"
 #include "core/text/format.h"
 #include "core/text/json_reader.h"
@@ -38,7 +37,7 @@ EvalEnd Evaluation::run() {
   const auto lock = files_.lock(eval_.output);
   if (settings_.restart) remove_table();
   look_ahead();
-  if (interrupted) return interrupted_end();
+  if (stopped()) return interrupted_end();
   int exit_code = 0;
   for (size_t c = 0; c < cells_.size(); ++c) {
     const auto left = seconds_left(c);
@@ -81,7 +80,7 @@ void Evaluation::look_ahead() {
   expected_.resize(cells_.size());
   double seconds = 0, error = 0;
   bool unknown = false, any = false;
-  for (size_t c = 0; c < cells_.size() && !interrupted; ++c) {
+  for (size_t c = 0; c < cells_.size() && !stopped(); ++c) {
     const EvalCell& cell = cells_[c];
     if (!cell.lengths || (!settings_.restart && measured_before(cell.job, *cell.lengths).is_object()))
       continue;

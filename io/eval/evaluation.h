@@ -46,6 +46,7 @@ class Evaluation {
 
  private:
   void look_ahead();
+  bool stopped() const { return !cells_.empty() && *cells_.front().job.stop; }
   bool leaves_out(const LengthsForecast& cell) const;
   nlohmann::ordered_json time_cell(size_t cell);
   std::optional<double> seconds_left(size_t cell) const;

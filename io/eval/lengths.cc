@@ -7,7 +7,6 @@
 #include <random>
 
 #include "core/base/error.h"
-#include "core/base/interrupted.h"
 #include "core/estimate/device_model.h"
 #include "core/methods/method.h"
 #include "core/text/json_reader.h"
@@ -43,14 +42,41 @@ constexpr std::pair<const char*, int32_t EvalLengths::*> kSizes[] = {
     {"question_tokens", &EvalLengths::question_tokens},
     {"answer_tokens", &EvalLengths::answer_tokens}};
 
+/// Those that only documents with a list of objects have, or whole objects.
+constexpr std::pair<const char*, int32_t EvalLengths::*> kSizesOfObjects[] = {
+    {"object_tokens", &EvalLengths::object_tokens},
+    {"entries", &EvalLengths::entries},
+    {"anchor_tokens", &EvalLengths::anchor_tokens},
+    {"entry_questions", &EvalLengths::entry_questions}};
+
 /// Where a method asks for all of a document at once: one answer with questions and answers.
 EvalLengths as_asked(EvalLengths lengths, const Job::Method& method) {
   if (!lengths.object || !asks_for_objects(method)) return lengths;
   if (lengths.samples > 1)
     refuse("datasets.lengths: samples does not work with object where a method asks for all at once");
-  lengths.answer_tokens = lengths.questions * (lengths.question_tokens + lengths.answer_tokens);
+  const int32_t pair = lengths.question_tokens + lengths.answer_tokens;
+  const int32_t entry = lengths.question_tokens + lengths.anchor_tokens + lengths.entry_questions * pair;
+  const int32_t list = lengths.entries > 0 ? lengths.question_tokens + lengths.entries * entry : 0;
+  lengths.answer_tokens = lengths.object_tokens > 0 ? lengths.object_tokens : lengths.questions * pair + list;
   lengths.questions = 1;
+  lengths.entries = 0;
   return lengths;
+}
+
+/// The question for a document's list of objects, whose entries the second round asks about.
+QuestionParts list_question(const EvalLengths& lengths, const std::function<Tokens(int32_t)>& tokens) {
+  auto parts = std::make_shared<EntryParts>();
+  const auto count = static_cast<size_t>(lengths.entries);
+  const Tokens opened = tokens(lengths.question_tokens + lengths.anchor_tokens);
+  parts->entries = [=](const Tokens&) { return std::vector<Tokens>(count, opened); };
+  parts->most_entries = count;
+  parts->most_tokens = opened.size();
+  for (int32_t q = 0; q < lengths.entry_questions; ++q)
+    parts->questions.push_back({tokens(lengths.question_tokens), lengths.answer_tokens, Stop::text, nullptr});
+  QuestionParts list{tokens(lengths.question_tokens), lengths.entries * lengths.anchor_tokens, Stop::text,
+                     nullptr};
+  list.entries = std::move(parts);
+  return list;
 }
 
 /// The rows of a workload whose answers have `answer_tokens`.
@@ -81,7 +107,7 @@ Workload make_rows(const EvalLengths& lengths, const Job::Method& method, int32_
   workload.name = "lengths";
   workload.vocab = vocab;
   workload.common = lengths.instruction_tokens;
-  workload.questions = int64_t{lengths.documents} * lengths.questions * lengths.samples;
+  workload.questions = lengths.asked();
   auto bin = std::make_shared<BinParts>();
   bin->instruction = tokens(lengths.instruction_tokens);
   std::vector<RecordParts> records;
@@ -95,6 +121,7 @@ Workload make_rows(const EvalLengths& lengths, const Job::Method& method, int32_
     for (int32_t q = 0; q < lengths.questions; ++q)
       record.own_questions.insert(record.own_questions.end(), static_cast<size_t>(lengths.samples),
                                   {tokens(lengths.question_tokens), answer_tokens, Stop::text, nullptr});
+    if (lengths.entries > 0) record.own_questions.push_back(list_question(lengths, tokens));
     if (lengths.share_documents) {
       records.push_back(std::move(record));
       continue;
@@ -117,6 +144,9 @@ ordered_json describe(const Job& job, const EvalLengths& lengths) {
   // Measurements of earlier versions are of one document in a record.
   for (const auto& [key, size] : kSizes)
     if (size != &EvalLengths::documents_per_record || lengths.*size > 1) sizes[key] = lengths.*size;
+  // Nor have they lists.
+  for (const auto& [key, size] : kSizesOfObjects)
+    if (lengths.*size != EvalLengths().*size) sizes[key] = lengths.*size;
   sizes["count"] = lengths.count;
   sizes["decoding_only"] = lengths.decoding_only;
   sizes["runs"] = lengths.runs;
@@ -202,8 +232,14 @@ std::string too_long_text(int64_t positions, int32_t context) {
 
 int64_t positions_of(const EvalLengths& lengths, const Job::Method& method, int32_t answer_tokens) {
   const int64_t together = find_method(method.name).wording.one_by_one ? 1 : lengths.documents_per_record;
-  return lengths.instruction_tokens + together * lengths.document_tokens + lengths.question_tokens +
-         answer_tokens - 1;
+  const int64_t list = int64_t{lengths.entries} * lengths.anchor_tokens;
+  const int64_t entry = lengths.entry_questions > 0
+                            ? 2 * lengths.question_tokens + lengths.anchor_tokens + lengths.answer_tokens
+                            : 0;
+  const int64_t longest =
+      std::max({int64_t{lengths.question_tokens} + answer_tokens,
+                lengths.entries > 0 ? lengths.question_tokens + list : 0, lengths.entries > 0 ? entry : 0});
+  return lengths.instruction_tokens + together * lengths.document_tokens + longest - 1;
 }
 
 /// Bytes for keys and values: what the job asks for, else what is `left` on the device.
@@ -218,7 +254,7 @@ EngineOptions engine_options(const Job& job, const Backend& backend, int64_t roo
   engine.tokens_per_step =
       job.engine.tokens_per_step > 0 ? job.engine.tokens_per_step : backend.preferred_tokens();
   engine.prompts = job.engine.prompts;
-  engine.interrupted = &interrupted;
+  engine.interrupted = job.stop;
   const int64_t page_bytes = backend.kv_bytes_per_token() * engine.page_size;
   const int64_t pages = std::min(room / page_bytes, most_pages(stacks, engine.page_size));
   engine.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / engine.page_size));
@@ -227,15 +263,25 @@ EngineOptions engine_options(const Job& job, const Backend& backend, int64_t roo
 
 }  // namespace
 
+int64_t EvalLengths::asked() const {
+  return int64_t{documents} *
+         (int64_t{questions} * samples + (entries > 0 ? 1 + int64_t{entries} * entry_questions : 0));
+}
+
+int64_t EvalLengths::answered() const {
+  const int64_t lists = entries > 0 ? documents : 0;
+  return (asked() - lists) * answer_tokens + lists * entries * anchor_tokens;
+}
+
 int64_t EvalLengths::counted() const {
-  const int64_t asked = int64_t{documents} * questions * samples;
-  return count == "documents" ? documents : count == "questions" ? asked : asked * answer_tokens;
+  return count == "documents" ? documents : count == "questions" ? asked() : answered();
 }
 
 EvalLengths read_lengths(const YamlPtr& node) {
   YamlMap map(node, "datasets.lengths");
   EvalLengths lengths;
   for (const auto& [key, size] : kSizes) map.integer(key, lengths.*size, kLength);
+  for (const auto& [key, size] : kSizesOfObjects) map.integer(key, lengths.*size, kLength);
   map.integer("samples", lengths.samples, {1, 1 << 16});
   map.choice("count", lengths.count, {"tokens", "questions", "documents"});
   map.boolean("object", lengths.object);
@@ -243,6 +289,20 @@ EvalLengths read_lengths(const YamlPtr& node) {
   map.integer("runs", lengths.runs, {1, 100});
   for (const char* key : {"document_tokens", "answer_tokens"}) map.require(key);
   map.finish();
+  for (const char* key : {"anchor_tokens", "entry_questions"})
+    if (map.has(key) && lengths.entries == 0)
+      refuse("{}: {} is about the entries of a list of objects; add entries, or leave it out", map.where(key),
+             key);
+  if (lengths.object_tokens > 0 && !lengths.object)
+    refuse("{}: object_tokens is the length of an answer that holds everything; add object: true",
+           map.where("object_tokens"));
+  if (lengths.entries > 0 && lengths.decoding_only)
+    refuse(
+        "{}: what decoding takes alone cannot be told where a second round begins with new prompts; leave it "
+        "out",
+        map.where("decoding_only"));
+  if (lengths.entries > 0 && lengths.samples > 1)
+    refuse("{}: samples does not work with entries; leave it out", map.where("samples"));
   if (lengths.decoding_only && lengths.answer_tokens == 1)
     refuse("{}: decoding_only needs answer_tokens above 1, because the first token comes with the prompt",
            map.where("decoding_only"));
@@ -289,6 +349,15 @@ void check_accepted(const std::string& place, const Job& job, double accepted) {
         "0.8, "
         "or another share, to the method",
         place);
+}
+
+void check_entries(const std::string& place, const Job& job) {
+  const Wording& wording = find_method(job.method.name).wording;
+  if (wording.one_by_one || wording.answers == AnswerForm::list)
+    refuse(
+        "{}: the method {} cannot ask about the entries of a list of objects; skip it for datasets whose "
+        "lengths have entries, or use ippd, separate or standard",
+        place, job.method.name);
 }
 
 ordered_json measured_before(const Job& job, const EvalLengths& lengths) {
@@ -366,8 +435,10 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
     engine.observer = &told;
     runs.push_back(run_once(backend, engine, stacks));
     if (predicted && !draft) timed.predicted = predicted->seconds();  // a draft's steps are not in it
-    if (interrupted) return timed;
-    const int64_t wanted = workload.questions * answer_tokens, got = runs.back().stats.answer_tokens;
+    if (*job.stop) return timed;
+    EvalLengths decoded = lengths;
+    decoded.answer_tokens = answer_tokens;
+    const int64_t wanted = decoded.answered(), got = runs.back().stats.answer_tokens;
     if (got != wanted) fail("{} answer tokens were decoded, but {} were expected", got, wanted);
   }
   if (runs.size() > 1) runs.erase(runs.begin());
@@ -482,7 +553,7 @@ ordered_json LengthsBench::time(const Job& job, const EvalLengths& lengths, bool
       lengths.decoding_only && whole.seconds > 0
           ? time_answers(job, lengths, 1, tell(expected.first, expected.runs * weight(expected.whole)))
           : Timed();
-  if (interrupted) return nullptr;
+  if (*job.stop) return nullptr;
   report["backend"] = backend_->backend().describe();
   report["weights"] = has_weights(job.model.path) ? "loaded" : "random";
   if (!whole.trouble.empty()) {

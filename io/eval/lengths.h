@@ -24,7 +24,11 @@ struct EvalLengths {
   int32_t questions = 1;  ///< of each document, or record
   int32_t question_tokens = 1;
   int32_t answer_tokens = 1;
-  bool object = false;  ///< where a method asks for all at once: one answer with questions and answers
+  bool object = false;        ///< where a method asks for all at once: one answer with questions and answers
+  int32_t object_tokens = 0;  ///< of that answer; 0: as many as questions and answers have together
+  int32_t entries = 0;        ///< of a list of objects that each document has; 0: it has none
+  int32_t anchor_tokens = 1;  ///< of an entry
+  int32_t entry_questions = 0;   ///< about each entry, in the second round
   std::string count = "tokens";  ///< of answers; or questions, documents: what throughput counts
   bool decoding_only = false;    ///< the time that answers of one token take is taken off
   int32_t runs = 3;              ///< the first of several warms up, the median of the others counts
@@ -33,7 +37,9 @@ struct EvalLengths {
   bool attention = true;         ///< false: a token sees one key
   bool share_documents = true;   ///< false: each answer has a copy of its document
 
-  int64_t counted() const;  ///< what throughput counts, of all records
+  int64_t asked() const;     ///< questions of all records, in both rounds
+  int64_t answered() const;  ///< tokens of all their answers
+  int64_t counted() const;   ///< what throughput counts, of all records
 };
 
 /// Refuses unknown keys and lengths that are none.
@@ -50,6 +56,9 @@ void check_lengths_model(const std::string& model, const std::string& from);
 
 /// Refuses a draft without the share of its tokens that count as right, and such a share without a draft.
 void check_accepted(const std::string& place, const Job& job, double accepted);
+
+/// Refuses a method that has no second round about the entries of lists.
+void check_entries(const std::string& place, const Job& job);
 
 /// An equal measurement, where the job's output folder holds it; null where it holds none that can be used.
 /// Another one is refused.

@@ -168,8 +168,10 @@ std::vector<Stack> pack(const Workload& workload, const BenchPacking& packing, i
 
 int64_t most_pages(const std::vector<Stack>& stacks, int32_t page_size) {
   int64_t pages = 0;
-  for (const Stack& stack : stacks)
+  for (const Stack& stack : stacks) {
     for (const int32_t keys : stack.most_keys()) pages += pages_for(keys, page_size);
+    if (stack.next) pages += most_pages({stack.next->longest()}, page_size);
+  }
   return pages;
 }
 

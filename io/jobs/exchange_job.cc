@@ -6,7 +6,6 @@
 #include <optional>
 #include <unordered_set>
 
-#include "core/base/interrupted.h"
 #include "core/report/report.h"
 #include "core/task/spelled_task.h"
 #include "core/text/spelling.h"
@@ -124,9 +123,9 @@ void check_ids(const std::vector<std::string>& ids, std::unordered_set<std::stri
 
 /// Takes each record of a corpus; a BadText or an input error rejects it. False where it was interrupted.
 template <class Take, class RejectIt>
-bool each_record(Corpus& corpus, const Take& take, const RejectIt& reject_it) {
+bool each_record(Corpus& corpus, const std::atomic<bool>& stop, const Take& take, const RejectIt& reject_it) {
   while (auto next = corpus.next()) {
-    if (interrupted) return false;
+    if (stop) return false;
     if (const auto* reject = std::get_if<Reject>(&*next)) {
       reject_it(*reject);
       continue;
@@ -181,7 +180,7 @@ class Import {
       if (++in_group % kGroupRows == 0) folder_->commit(corpus->position());
     };
     const bool whole = each_record(
-        *corpus,
+        *corpus, *job_.stop,
         [&](const Record& record) {
           const std::vector<std::string> ids = request_ids(job_, record);
           check_ids(ids, used);
@@ -300,7 +299,7 @@ ImportEnd import_judgements(const ImportSettings& settings, BatchReplies& replie
   std::unordered_set<std::string> used;
   const auto reject_it = [&](const Reject& reject) { tell_reject(reject, end.rejects, end.rejected); };
   const bool whole = each_record(
-      *corpus,
+      *corpus, *opened.job().stop,
       [&](const Record& record) {
         const std::vector<std::string> ids = request_ids(opened.job(), record);
         check_ids(ids, used);
@@ -337,7 +336,7 @@ ExportEnd export_requests(const Job& job, const ExportSettings& settings) {
   std::unordered_set<std::string> used;
   const auto corpus = opened.corpus();
   end.finished = each_record(
-      *corpus,
+      *corpus, *job.stop,
       [&](const Record& record) {
         check_ids(request_ids(job, record), used);
         std::vector<SpelledRequest> requests;

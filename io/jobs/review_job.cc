@@ -24,11 +24,6 @@ class ReviewJob {
     if (run_.asks() && !settings.attributes.empty())
       refuse("--attributes: {} is the run of an ask job, which has no attributes; leave the option out",
              settings.run);
-    if (const Attribute* nested = find_nested(run_.schema()))
-      refuse(
-          "{}: attribute \"{}\" has attributes of its own, which the page cannot show; look at the run with "
-          "sheaf show",
-          settings.run, nested->name);
     for (const std::string& name : settings.attributes) check_attribute("--attributes", name, run_.schema());
   }
 

@@ -213,9 +213,28 @@ TEST_F(NestedValues, ShowIndentsThem) {
   const Ran lines = run_sheaf(scratch_, "show " + scratch_.path("out") + " --json");
   EXPECT_TRUE(json::parse(lines.out.substr(0, lines.out.find('\n')))["values"]["box"].is_object())
       << lines.out;
-  const Ran review = run_sheaf(scratch_, "review " + scratch_.path("out"));
-  EXPECT_EQ(review.exit_code, 2);
-  EXPECT_NE(review.err.find("attribute \"box\" has attributes of its own"), std::string::npos) << review.err;
+}
+
+TEST_F(NestedValues, ReviewShowsThemWhole) {
+  rows(job(kHpd, ", logprobs: true"));
+  const Ran review =
+      run_sheaf(scratch_, "review " + scratch_.path("out") + " -o " + scratch_.path("page.html"));
+  ASSERT_EQ(review.exit_code, 0) << review.err;
+  const std::string page = read_text(scratch_.path("page.html"));
+  const std::string open = "<script type=\"application/json\" id=\"data\">";
+  const size_t begin = page.find(open) + open.size();
+  ASSERT_GT(begin, open.size()) << "the page holds no data";
+  const json data = json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+  std::map<std::string, json> items;
+  for (const json& item : data["items"]) items[item["attribute"]] = item;
+  EXPECT_EQ(items.at("variants")["type"], "entries");
+  EXPECT_EQ(items.at("box")["type"], "object");
+  EXPECT_EQ(items.at("box")["fields"].size(), 2u);
+  EXPECT_FALSE(items.at("box")["sure"].is_null());
+  for (const auto& [name, item] : items)
+    if (item.contains("spread"))
+      EXPECT_EQ(json::parse(item["spread"].get<std::string>()),
+                json::parse(item["value"].get<std::string>()));
 }
 
 TEST(NestedValuesOfAModel, EqualSeparatePrompts) {

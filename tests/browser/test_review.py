@@ -26,6 +26,11 @@ SCHEMA = """categories:
     - {name: Form, type: enum, options: [bags, loose, '<b>powder</b>']}
     - {name: Notes, type: list}
   Rope: [{name: Color}]
+  Kettle:
+    - name: Variants
+      type: list
+      attributes: [{name: Size}, {name: Price, type: number}, {name: Stock, type: boolean}]
+    - {name: Maker, type: object, attributes: [{name: Name}, {name: Town}]}
 """
 # What the run found: id, category, title, text, values.
 ROWS = [
@@ -36,6 +41,10 @@ ROWS = [
     ("</script>", "Tea", "Ash", "1.5 g", {"Brand": "Ash", "Weight": 1.5, "Form": None, "Notes": ["g"]}),
     ("r-1", "Rope", "Red rope", None, {"Color": "Red"}),
     ("r-2", "Rope", "A rope", None, {"Color": None}),
+    ("k-1", "Kettle", "Kettle", "S 12, L 20. By Elm.",
+     {"Variants": [{"Size": "S", "Price": 12, "Stock": None}, {"Size": "L", "Price": 21, "Stock": True}],
+      "Maker": {"Name": "Elm", "Town": None}}),
+    ("k-2", "Kettle", "Pot", None, {"Variants": None, "Maker": {"Name": None, "Town": None}}),
 ]
 
 
@@ -64,6 +73,7 @@ def make_run(folder):
     for line, row in zip(lines, ROWS, strict=True):
         assert line["id"] == row[0] and set(line["values"]) == set(row[4]), line
         line.pop("notes", None)
+        line["logprobs"] = {path: value for path, value in line["logprobs"].items() if path in row[4]}
         line["values"] = row[4]
     text = "".join(json.dumps(line) + "\n" for line in lines).encode()
     (out / "rows-00000.jsonl").write_bytes(text)
@@ -230,9 +240,11 @@ class Review(unittest.TestCase):
         by_id = {line["id"]: line for line in lines}
         self.assertEqual(len(by_id), len(lines))
         self.assertEqual({record: line["gold"] for record, line in by_id.items()},
-                         {row[0]: gold.get(row[0], {}) for row in ROWS})
+                         {row[0]: gold.get(row[0], {}) for row in ROWS if row[1] != "Kettle"})
         self.assertEqual({record: line["wrong"] for record, line in by_id.items() if "wrong" in line}, wrong)
         for row in ROWS:
+            if row[1] == "Kettle":
+                continue
             self.assertEqual(by_id[row[0]]["category"], row[1])
             self.assertEqual(by_id[row[0]]["document"], row[2] + ("\n" + row[3] if row[3] else ""))
 
@@ -246,6 +258,43 @@ class Review(unittest.TestCase):
         learned = json.loads(sheaf("train-data", str(self.job), str(data), "--gold", str(self.folder / "gold.jsonl"),
                                    "--json"))
         self.assertEqual(learned["answers"] + learned["unreadable"], sum(map(len, gold.values())))
+
+    def test_objects_are_edited_as_json(self):
+        page = self.page
+        variants = [{"Size": "S", "Price": 12, "Stock": None}, {"Size": "L", "Price": 20, "Stock": True}]
+
+        def type_over(text):
+            page.press("Delete")
+            page.write(text)
+            page.press("Enter", control=True)
+
+        self.go_to("k-1", "Variants")
+        self.assertEqual(page.text("value"), '[\n  {"Size":"S","Price":12,"Stock":null},\n  {"Size":"L","Price":21,"Stock":true}\n]')
+        self.assertEqual(page.ask("[...document.querySelectorAll('mark')].map(mark => mark.textContent)"), ["S", "12", "L"])
+        self.assertIn("“21” does not stand", page.text("facts"))
+        page.press("e")
+        for typed, mistake in (("[{", "This is not JSON"), ("{}", "Variants: give a list of objects"),
+                               ('[{"Sise": "S"}]', 'Variants[0] has no key "Sise"; its keys are Size, Price, Stock'),
+                               ('[{"Size": "S"}, {"Price": "12"}]', "Variants[1].Price: give a number without quotes"),
+                               ('[{"Stock": 1}]', "Variants[0].Stock: give true or false"), ("[null]", "Variants[0]: an entry")):
+            type_over(typed)
+            self.assertIn(mistake, page.text("error"))
+            page.press("Escape")
+            page.press("e")
+        type_over(json.dumps(variants, indent=1))
+        self.assertIn("1 of", page.text("progress"))
+        self.go_to("k-2", "Variants")
+        page.press("y")
+        for record in ("k-1", "k-2"):
+            self.go_to(record, "Maker")
+            page.press("e")
+            page.press("Enter", control=True)  # nothing was changed: it is right
+        self.assertIn("null right 2 of 2", page.text("tally"))
+        by_id = {line["id"]: line for line in self.download()}
+        self.assertEqual(by_id["k-1"]["gold"], {"Variants": variants, "Maker": {"Name": "Elm", "Town": None}})
+        score = json.loads(sheaf("score", "--metric", "attributes", "--gold", str(self.folder / "gold.jsonl"), "--pred",
+                                 str(self.out), "--json"))
+        self.assertEqual([score[key] for key in ("vw", "entries", "entry_precision")], [1, 2, 100], score)
 
     def expect_kept(self, path, count):
         """Opens a page that finds so many verdicts: another process of the browser may learn of them a moment later."""

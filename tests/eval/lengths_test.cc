@@ -215,6 +215,36 @@ TEST_F(EvalLengthsCommand, WrongLengthsAreRefused) {
           "metric does not work with lengths");
   refused(lengths_command(scratch_, model_, ", samples: 0"), "samples must be");
   refused(lengths_command(scratch_, model_) + " --set method.name=map-reduce", "the method map-reduce");
+  refused(lengths_command(scratch_, model_, ", anchor_tokens: 2"), "anchor_tokens is about the entries");
+  refused(lengths_command(scratch_, model_, ", object_tokens: 9"), "add object: true");
+  refused(lengths_command(scratch_, model_, ", entries: 2, decoding_only: true"), "a second round");
+  refused(lengths_command(scratch_, model_, ", entries: 2, samples: 2"),
+          "samples does not work with entries");
+  refused(lengths_command(scratch_, model_, ", entries: 2") + " --set method.name=pced",
+          "the method pced cannot ask about the entries");
+}
+
+TEST_F(EvalLengthsCommand, EntriesOfListsAreAskedAboutInASecondRound) {
+  const std::string file = scratch_.write(
+      "entries.yaml", "name: Entries\noutput: {path: " + scratch_.path("entries") +
+                          "}\nmodels: [{name: tiny, path: " + model_ +
+                          "}]\ndatasets:\n  - {name: lists, lengths: {documents: 2, document_tokens: 9, "
+                          "questions: 2, question_tokens: 3, answer_tokens: 2, entries: 4, anchor_tokens: 5, "
+                          "entry_questions: 3, object: true, object_tokens: 40, count: questions, runs: 1}}\n"
+                          "methods: [{label: rounds, name: ippd, documents: 1}, {label: whole, name: "
+                          "standard}]\n");
+  const Ran ran = run_sheaf(scratch_, "eval " + file + " --device cpu --json");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  for (const json& row : json::parse(ran.out)["rows"])
+    EXPECT_EQ(row["count"], 2 * (2 + 1 + 4 * 3))
+        << "plain ones, the list, and three for each of four entries";
+  const auto steps = [&](const std::string& method) {
+    return json::parse(read_text(scratch_.path("entries/tiny/lists/" + method + "/timing.json")))["steps"]
+        .get<int>();
+  };
+  EXPECT_GE(steps("rounds"), 20 + 2) << "a list of 20 tokens, then answers of 2";
+  EXPECT_LT(steps("rounds"), 30);
+  EXPECT_EQ(steps("whole"), 40);
 }
 
 TEST_F(EvalLengthsCommand, SeveralDocumentsAreReadOneByOneOrTogether) {
