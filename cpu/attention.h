@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <vector>
 
 #include "core/base/thread_pool.h"
 #include "core/model/config.h"
@@ -55,6 +56,11 @@ struct BlockRun {
   /// Where the numbers of a row's query head begin among those of all its heads.
   int64_t head_start(int64_t g) const { return (head * group + g) * head_dim; }
 };
+
+/// Changes a row's scores for one head, so that an ordinary softmax of them is the one that the plan's
+/// document_softmax asks for. `room` is scratch.
+void weigh_documents(const BlockRun& run, int32_t row_in_block, const Kernels& kernels,
+                     std::vector<float>& room, float* scores);
 
 /// The keys and values of all layers, and attention over them.
 class Attention {

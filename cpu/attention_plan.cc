@@ -207,9 +207,11 @@ AttentionPlan plan_attention(const StepBatch& batch, const KvPool& pool, int32_t
     first += block.rows;
   }
   plan.first_span = by_row.first;
+  plan.document_softmax = batch.document_softmax;
   for (const RowLook& look : by_row.looks) {
-    const auto [first_run, runs] = find_runs(batch.tiles[static_cast<size_t>(look.tile)].span);
-    plan.row_spans.push_back({first_run, runs, look.first, look.visible, look.offset});
+    const AttentionTile& tile = batch.tiles[static_cast<size_t>(look.tile)];
+    const auto [first_run, runs] = find_runs(tile.span);
+    plan.row_spans.push_back({first_run, runs, look.first, look.visible, look.offset, tile.apart});
   }
   return plan;
 }

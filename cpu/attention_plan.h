@@ -55,6 +55,7 @@ struct AttentionPlan {
     int32_t first_run, runs;  ///< of the whole span
     int32_t first, visible;   ///< it sees keys [first, visible)
     int32_t offset;
+    bool apart;  ///< as AttentionTile has it
   };
 
   std::vector<int32_t> rows;  ///< rows of the batch in the order of the blocks
@@ -66,6 +67,7 @@ struct AttentionPlan {
   std::vector<Block> blocks;
   std::vector<int32_t> first_span;  ///< [rows of the batch + 1], index into row_spans
   std::vector<RowSpan> row_spans;
+  DocumentSoftmax document_softmax;  ///< of each row over the keys of its spans that are apart
 };
 
 /// Looks of a part that see at least `keys` keys: they come first.

@@ -22,8 +22,9 @@ struct FloatScratch {
   FloatBuffer mixed;   ///< [rows × group][head_dim rounded up]
   std::vector<const float*> a;
   std::vector<float*> c;
-  std::vector<float> sums;   ///< [rows × group], of a row's weights
-  std::vector<float> panel;  ///< [group][16], scores of an edge
+  std::vector<float> sums;       ///< [rows × group], of a row's weights
+  std::vector<float> panel;      ///< [group][16], scores of an edge
+  std::vector<float> documents;  ///< of weigh_documents()
 };
 
 struct FloatRun : BlockRun {
@@ -151,6 +152,8 @@ class FloatAttention final : public Attention {
     for (int32_t row = 0; row < run.block.rows; ++row)
       for (int64_t g = 0; g < run.group; ++g) {
         if (config_.score_cap > 0) kernels_.soft_cap(run.scores(row, g), run.keys_of(row), config_.score_cap);
+        if (!run.plan.document_softmax.plain())
+          weigh_documents(run, row, kernels_, scratch.documents, run.scores(row, g));
         int32_t scores = run.keys_of(row);
         // A sink is one more score, whose weight nothing is multiplied by.
         if (run.sinks != nullptr) run.scores(row, g)[scores++] = run.sinks[g];

@@ -34,7 +34,8 @@ struct IntScratch {
   std::vector<float> weight_scales;  ///< [rows × group]: 1 / (sum of weights · the largest)
   std::vector<float*> c;
   std::vector<int32_t*> sum_rows;
-  std::vector<float> panel;  ///< [group][16], scores of an edge
+  std::vector<float> panel;      ///< [group][16], scores of an edge
+  std::vector<float> documents;  ///< of weigh_documents()
 };
 
 struct IntRun : BlockRun {
@@ -188,6 +189,8 @@ struct IntRun : BlockRun {
       gather_value_scales(row, sees_as_before(row) ? keys_of(row - 1) : 0);
       for (int64_t g = 0; g < group; ++g) {
         if (score_cap > 0) float_kernels.soft_cap(scores(row, g), keys_of(row), score_cap);
+        if (!plan.document_softmax.plain())
+          weigh_documents(*this, row, float_kernels, scratch.documents, scores(row, g));
         const float sum =
             float_kernels.weigh(scores(row, g), scratch.log_scales.data(), scratch.inverse_scales.data(),
                                 keys_of(row), kernels.rows.flip, weights(row, g, 0), weights(row, g, 1),

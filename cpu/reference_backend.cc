@@ -103,9 +103,9 @@ class ReferenceBackend final : public Backend {
     if (!logits.empty() && logits.size() != picked.size() * vocab())
       fail("step: there is room for {} logits, but {} picks × {} are needed", logits.size(), picked.size(),
            vocab());
-    slots_.clear();
+    seen_.clear();
     for (const LayerConfig& layer : config_.layers)
-      if (!slots_.contains(layer.window)) gather_slots(batch, layer.window, slots_[layer.window]);
+      if (!seen_.contains(layer.window)) gather_keys(batch, layer.window, seen_[layer.window]);
     hidden_.resize(batch.tokens.size());
     for (size_t row = 0; row < hidden_.size(); ++row) {
       hidden_[row].resize(static_cast<size_t>(config_.hidden));
@@ -137,11 +137,11 @@ class ReferenceBackend final : public Backend {
   int64_t kv_size() const { return int64_t{config_.kv_heads} * config_.head_dim; }
   size_t vocab() const { return static_cast<size_t>(config_.vocab); }
 
-  using Slots = std::vector<std::vector<int64_t>>;
+  using SeenKeys = std::vector<std::vector<reference::SeenKey>>;
 
-  /// The slots that every row sees, in the order of its keys.
-  void gather_slots(const StepBatch& batch, int32_t window, Slots& slots) const {
-    slots.assign(batch.tokens.size(), {});
+  /// The keys that every row sees, in their order.
+  void gather_keys(const StepBatch& batch, int32_t window, SeenKeys& seen) const {
+    seen.assign(batch.tokens.size(), {});
     for (const AttentionTile& tile : batch.tiles) {
       const KeySpan& span = batch.spans[static_cast<size_t>(tile.span)];
       for (int32_t i = 0; i < tile.row_count; ++i) {
@@ -149,7 +149,7 @@ class ReferenceBackend final : public Backend {
         const int32_t position = batch.positions[static_cast<size_t>(entry.row)];
         for (int32_t j = span.first_seen(position, window); j < entry.visible; ++j) {
           const int64_t page = batch.pages[static_cast<size_t>(span.first_page + j / page_size_)];
-          slots[static_cast<size_t>(entry.row)].push_back(page * page_size_ + j % page_size_);
+          seen[static_cast<size_t>(entry.row)].push_back({page * page_size_ + j % page_size_, tile.apart});
         }
       }
     }
@@ -196,13 +196,14 @@ class ReferenceBackend final : public Backend {
         std::copy_n(half->data() + copy.from * kv_size(), kv_size(), half->data() + copy.to * kv_size());
     tokens_of_experts_.assign(layer.experts.size(), 0);
     for (size_t row = 0; row < hidden_.size(); ++row) {
-      add_attention(layer, row, queries[row]);
+      add_attention(layer, row, batch.document_softmax, queries[row]);
       add_mlp(layer, row);
     }
     routing_.add(tokens_of_experts_);
   }
 
-  void add_attention(const Layer& layer, size_t row, std::span<const float> queries) {
+  void add_attention(const Layer& layer, size_t row, const DocumentSoftmax& documents,
+                     std::span<const float> queries) {
     const auto head_dim = static_cast<size_t>(config_.head_dim);
     const auto group = static_cast<size_t>(config_.heads / config_.kv_heads);
     std::vector<float> mixed(queries.size());
@@ -210,8 +211,10 @@ class ReferenceBackend final : public Backend {
       const size_t shift = head / group * head_dim;
       reference::Scores scores{config_.score_factor(), config_.score_cap};
       if (config_.sinks) scores.sink = layer.sinks[head];
+      scores.document_temperature = documents.temperature;
+      scores.document_scale = documents.scale;
       reference::attend(queries.subspan(head * head_dim, head_dim), scores, layer.keys.data() + shift,
-                        layer.values.data() + shift, kv_size(), slots_.at(layer.window)[row],
+                        layer.values.data() + shift, kv_size(), seen_.at(layer.window)[row],
                         std::span(mixed).subspan(head * head_dim, head_dim));
     }
     std::vector<float> y(static_cast<size_t>(config_.hidden));
@@ -272,7 +275,7 @@ class ReferenceBackend final : public Backend {
   int32_t pages_ = 0;
   int32_t page_size_ = 0;
   std::vector<std::vector<float>> hidden_;  ///< [rows][hidden], the residual stream
-  std::map<int32_t, Slots> slots_;          ///< of a step, by the window of a layer
+  std::map<int32_t, SeenKeys> seen_;        ///< of a step, by the window of a layer
   Routing routing_;
   std::vector<int64_t> tokens_of_experts_;  ///< [experts] of the layer at hand
 };

@@ -214,6 +214,10 @@ class CudaBackend final : public Backend {
 
   void launch(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) {
     check_batch(batch, config(), pages_, page_size_);
+    if (!batch.document_softmax.plain())
+      refuse(
+          "method.document_temperature and method.document_scale do not work on a GPU; set engine.device: "
+          "cpu");
     if (in_flight_ == steps_.size()) fail("{} steps are in flight already", in_flight_);
     choose_device();
     Step& step = steps_[(oldest_ + in_flight_) % steps_.size()];

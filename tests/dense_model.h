@@ -9,6 +9,7 @@
 
 #include "core/base/token.h"
 #include "core/model/model.h"
+#include "core/segments/stack.h"
 
 namespace sheaf::test {
 
@@ -58,16 +59,17 @@ class DenseModel {
     }
   }
 
-  /// Logits of every token, [tokens][vocab]. `mask`: [tokens × tokens], whether a token sees another.
+  /// Logits of every token, [tokens][vocab]. `mask`: [tokens × tokens], whether a token sees another; 2 where
+  /// it weighs it by `documents`.
   std::vector<Row> run(const Tokens& tokens, const std::vector<int32_t>& positions,
-                       const std::vector<uint8_t>& mask) const {
+                       const std::vector<uint8_t>& mask, const DocumentSoftmax& documents = {}) const {
     std::vector<Row> x;
     for (const TokenId token : tokens) {
       const auto first = embedding_.begin() + static_cast<ptrdiff_t>(token) * config_.hidden;
       x.emplace_back(first, first + config_.hidden);
       for (double& value : x.back()) value *= static_cast<double>(config_.embedding_scale);
     }
-    for (const Layer& layer : layers_) run_layer(layer, positions, mask, x);
+    for (const Layer& layer : layers_) run_layer(layer, positions, mask, documents, x);
     for (Row& row : x) {
       row = multiply(output_, norm(row, final_norm_, row.size()), output_bias_);
       for (double& logit : row)
@@ -154,7 +156,7 @@ class DenseModel {
   }
 
   void run_layer(const Layer& layer, const std::vector<int32_t>& positions, const std::vector<uint8_t>& mask,
-                 std::vector<Row>& x) const {
+                 const DocumentSoftmax& documents, std::vector<Row>& x) const {
     const size_t rows = x.size();
     std::vector<Row> queries(rows), keys(rows), values(rows);
     for (size_t a = 0; a < rows; ++a) {
@@ -171,7 +173,7 @@ class DenseModel {
                                 mask.begin() + static_cast<ptrdiff_t>((a + 1) * rows));
       for (size_t b = 0; b < rows && layer.config.window > 0; ++b)
         if (positions[a] - positions[b] >= layer.config.window) sees[b] = 0;
-      const Row mixed = attend(queries[a], keys, values, layer.sinks, sees.data());
+      const Row mixed = attend(queries[a], keys, values, layer.sinks, sees.data(), documents);
       add(x[a], multiply(layer.o, mixed, layer.o_bias), layer.post_attention_norm);
       const Row in = norm(x[a], layer.pre_mlp_norm, x[a].size());
       Row out(in.size());
@@ -233,7 +235,7 @@ class DenseModel {
   }
 
   Row attend(const Row& query, const std::vector<Row>& keys, const std::vector<Row>& values, const Row& sinks,
-             const uint8_t* sees) const {
+             const uint8_t* sees, const DocumentSoftmax& documents) const {
     const auto head_dim = static_cast<size_t>(config_.head_dim);
     const auto group = static_cast<size_t>(config_.heads / config_.kv_heads);
     Row mixed(query.size());
@@ -241,14 +243,21 @@ class DenseModel {
       const double* q = &query[head * head_dim];
       const size_t kv = head / group * head_dim;
       Row weights(keys.size());
-      double sum = sinks.empty() ? 0 : std::exp(sinks[head]);
+      double sum = sinks.empty() ? 0 : std::exp(sinks[head]), of_documents = 0;
       for (size_t b = 0; b < keys.size(); ++b) {
         if (!sees[b]) continue;
         double dot = 0;
         for (size_t d = 0; d < head_dim; ++d) dot += q[d] * keys[b][kv + d];
-        weights[b] = std::exp(capped(dot * static_cast<double>(config_.score_factor()), config_.score_cap));
-        sum += weights[b];
+        const double score = capped(dot * static_cast<double>(config_.score_factor()), config_.score_cap);
+        weights[b] = std::exp(sees[b] == 2 ? score / static_cast<double>(documents.temperature) : score);
+        (sees[b] == 2 ? of_documents : sum) += weights[b];
       }
+      // out = (Z^S · softmax over documents + softmax numerators of all else) / (Z^S + all else)
+      const double scaled =
+          of_documents > 0 ? std::pow(of_documents, static_cast<double>(documents.scale)) : 0;
+      for (size_t b = 0; b < keys.size(); ++b)
+        if (sees[b] == 2) weights[b] *= scaled / of_documents;
+      sum += scaled;
       for (size_t b = 0; b < keys.size(); ++b)
         for (size_t d = 0; sees[b] && d < head_dim; ++d)
           mixed[head * head_dim + d] += weights[b] / sum * values[b][kv + d];

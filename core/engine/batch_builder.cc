@@ -1,7 +1,10 @@
 #include "core/engine/batch_builder.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
+
+#include "core/base/error.h"
 
 namespace sheaf {
 
@@ -32,9 +35,11 @@ void BatchBuilder::add(const Segment& segment, Resident* own, std::span<Resident
     Resident* seen = residents[sight.segment];
     int32_t keys = seen->lead + seen->keys;
     if (own->in_pages) keys -= keys % page_size_;  // the rest is copied
-    if (keys > 0) look(seen, {row, count, sight.abreast ? first + 1 : keys, keys, -1});
+    const bool apart = !sight.softmax.plain();
+    if (apart) weigh_documents(sight.softmax);
+    if (keys > 0) look(seen, apart, {row, count, sight.abreast ? first + 1 : keys, keys, -1});
   }
-  look(own, {row, count, lead + first + 1, lead + own->keys, -1});
+  look(own, false, {row, count, lead + first + 1, lead + own->keys, -1});
 }
 
 /// The keys before a resident's own in its first page, from where they were computed: a resident that ends in
@@ -49,16 +54,22 @@ void BatchBuilder::add_copies(const Resident* resident) {
   }
 }
 
-void BatchBuilder::look(Resident* resident, Run run) {
+void BatchBuilder::weigh_documents(const DocumentSoftmax& softmax) {
+  if (batch_->document_softmax.plain()) batch_->document_softmax = softmax;
+  if (batch_->document_softmax != softmax)
+    fail("the prompts of a step have different softmaxes of documents");
+}
+
+void BatchBuilder::look(Resident* resident, bool apart, Run run) {
   const auto index = static_cast<int32_t>(runs_.size());
-  if (resident->looked_in != batches_) {
-    resident->looked_in = batches_;
-    resident->look = looks_.size();
-    looks_.push_back({resident, index, index, 0});
+  Resident::Looked& looked = resident->looked[apart ? 1 : 0];
+  if (looked.batch != batches_) {
+    looked = {batches_, looks_.size()};
+    looks_.push_back({resident, apart, index, index, 0});
   } else {
-    runs_[looks_[resident->look].last_run].next = index;
+    runs_[looks_[looked.place].last_run].next = index;
   }
-  Look& look = looks_[resident->look];
+  Look& look = looks_[looked.place];
   look.last_run = index;
   look.rows += run.count;
   runs_.push_back(run);
@@ -67,17 +78,20 @@ void BatchBuilder::look(Resident* resident, Run run) {
 void BatchBuilder::close() {
   // A row's sights have ascending first positions, so this order is the order of keys for every row.
   std::sort(looks_.begin(), looks_.end(), [](const Look& a, const Look& b) {
-    return std::pair(a.resident->first_position, a.resident->serial) <
-           std::pair(b.resident->first_position, b.resident->serial);
+    return std::tuple(a.resident->first_position, a.resident->serial, a.apart) <
+           std::tuple(b.resident->first_position, b.resident->serial, b.apart);
   });
+  const Resident* last = nullptr;
   for (const Look& look : looks_) {
-    batch_->tiles.push_back({static_cast<int32_t>(batch_->spans.size()),
-                             static_cast<int32_t>(batch_->tile_rows.size()), look.rows});
-    // Copied keys at its start are those that come right before it.
-    batch_->spans.push_back({static_cast<int32_t>(batch_->pages.size()),
-                             look.resident->lead + look.resident->keys,
-                             look.resident->first_position - look.resident->lead});
-    batch_->pages.insert(batch_->pages.end(), look.resident->pages.begin(), look.resident->pages.end());
+    if (look.resident != std::exchange(last, look.resident)) {
+      // Copied keys at its start are those that come right before it.
+      batch_->spans.push_back({static_cast<int32_t>(batch_->pages.size()),
+                               look.resident->lead + look.resident->keys,
+                               look.resident->first_position - look.resident->lead});
+      batch_->pages.insert(batch_->pages.end(), look.resident->pages.begin(), look.resident->pages.end());
+    }
+    batch_->tiles.push_back({static_cast<int32_t>(batch_->spans.size()) - 1,
+                             static_cast<int32_t>(batch_->tile_rows.size()), look.rows, look.apart});
     for (int32_t at = look.first_run; at >= 0;) {
       const Run& run = runs_[at];
       for (int32_t i = 0; i < run.count; ++i)

@@ -26,11 +26,13 @@ class BatchBuilder {
   };
   struct Look {
     Resident* resident;
+    bool apart;  ///< as AttentionTile has it
     int32_t first_run, last_run;
     int32_t rows;
   };
-  void look(Resident* resident, Run run);
+  void look(Resident* resident, bool apart, Run run);
   void add_copies(const Resident* resident);
+  void weigh_documents(const DocumentSoftmax& softmax);
 
   int32_t page_size_;
   uint64_t batches_ = 0;

@@ -10,7 +10,8 @@
 namespace sheaf {
 namespace {
 
-/// Whether every segment begins where the last one that it sees ends, and sees all that that one sees.
+/// Whether every segment begins where the last one that it sees ends, and sees all that that one sees. Copies
+/// of keys count as a segment's own, which documents' keys cannot where they are weighed apart.
 bool follow_in_order(const Stack& stack) {
   std::vector<bool> grows(stack.segments.size(), false);  // by an answer
   for (const Slot& slot : stack.slots)
@@ -25,7 +26,8 @@ bool follow_in_order(const Stack& stack) {
     const bool same = std::ranges::equal(
         before.sees, std::span(segment.sees).first(segment.sees.size() - 1),
         [](const Sight& a, const Sight& b) { return a.segment == b.segment && !a.abreast && !b.abreast; });
-    if (!same || last.abreast || grows[last.segment] ||
+    const bool apart = std::ranges::any_of(segment.sees, [](const Sight& s) { return !s.softmax.plain(); });
+    if (!same || apart || last.abreast || grows[last.segment] ||
         segment.first_position != stack.end_position(last.segment))
       return false;
   }

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <deque>
 #include <list>
 #include <optional>
@@ -50,8 +51,13 @@ struct Resident {
   bool keyed = false;                    ///< whether a store could have it
   KvKey key{};                           ///< its name in a store
   std::shared_ptr<const KvFetch> fetch;  ///< its keys on their way from a store
-  uint64_t looked_in = 0;                ///< the last batch whose rows look at it
-  size_t look = 0;                       ///< its place in the list of that batch
+
+  /// The last batch whose rows look at it, and its place in the list of that batch.
+  struct Looked {
+    uint64_t batch = 0;
+    size_t place = 0;
+  };
+  std::array<Looked, 2> looked{};  ///< by AttentionTile::apart
 
   /// The slot of the pool that holds a key; `index`: of the key, copies before its own counted.
   int32_t slot(int32_t index, int32_t page_size) const {

@@ -25,9 +25,10 @@ StepBatch cut_rows(const StepBatch& batch, int32_t first, int32_t end) {
   part.copies = batch.copies;  // a copy whose keys come later is made again then
   part.pages = batch.pages;
   part.allowed = batch.allowed;
+  part.document_softmax = batch.document_softmax;
   for (const AttentionTile& tile : batch.tiles) {
-    AttentionTile cut{static_cast<int32_t>(part.spans.size()), static_cast<int32_t>(part.tile_rows.size()),
-                      0};
+    AttentionTile cut{static_cast<int32_t>(part.spans.size()), static_cast<int32_t>(part.tile_rows.size()), 0,
+                      tile.apart};
     int32_t keys = 0;  // keys further on may not be written yet
     for (int32_t i = tile.first_row; i < tile.first_row + tile.row_count; ++i) {
       const TileRow& look = batch.tile_rows[i];
@@ -86,6 +87,8 @@ void check_spans(const StepBatch& batch, int32_t pages, int32_t page_size) {
 void check_tiles(const StepBatch& batch) {
   const int32_t rows = batch.rows();
   const auto tile_rows = static_cast<int64_t>(batch.tile_rows.size());
+  for (const float part : {batch.document_softmax.temperature, batch.document_softmax.scale})
+    if (!(part > 0 && part <= 1)) fail("step batch: a softmax of documents by {}", part);
   std::vector<int64_t> last_tile(static_cast<size_t>(rows), -1);
   for (size_t i = 0; i < batch.tiles.size(); ++i) {
     const AttentionTile& tile = batch.tiles[i];
@@ -185,6 +188,7 @@ void StepBatch::clear() {
   spans.clear();
   tile_rows.clear();
   tiles.clear();
+  document_softmax = {};
   picks.clear();
   allowed.clear();
   decode_tokens = 0;

@@ -37,6 +37,7 @@ struct AttentionTile {
   int32_t span;       ///< index into StepBatch::spans
   int32_t first_row;  ///< index into StepBatch::tile_rows
   int32_t row_count;
+  bool apart = false;  ///< its rows weigh the span's keys by StepBatch::document_softmax
 };
 
 /// Rows that follow each other.
@@ -85,6 +86,7 @@ struct StepBatch {
   std::vector<KeySpan> spans;
   std::vector<TileRow> tile_rows;
   std::vector<AttentionTile> tiles;  ///< for each row, its tiles come in the order of its keys
+  DocumentSoftmax document_softmax;  ///< of each row over the keys of all its tiles that are apart
 
   std::vector<Pick> picks;  ///< rows that reach the output projection, ascending rows
   Tokens allowed;           ///< token lists that picks point into, ascending ids

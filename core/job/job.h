@@ -166,6 +166,8 @@ struct Job {
     Aggregate aggregate = Aggregate::max;   ///< pced
     Findings findings = Findings::answers;  ///< map-reduce
     int32_t finding_tokens = 64;            ///< map-reduce: most tokens of one finding
+    float document_temperature = 1;         ///< ape: scores of documents' keys are divided by it
+    float document_scale = 1;               ///< ape: the power of what these keys weigh together
     float temperature = 0;                  ///< 0: greedy
     int32_t top_k = 0;
     float top_p = 1;

@@ -63,9 +63,11 @@ Builder fused_chains(const Job::Method& method, bool shared) {
 }
 
 Builder documents_abreast(const Job::Method& method, bool shared) {
-  return limited({.build = [=](Records records, std::vector<Stack>& out) { build_ape(records, shared, out); },
-                  .advice = kShortenLongest},
-                 shared ? method.questions : 0);
+  const DocumentSoftmax softmax{method.document_temperature, method.document_scale};
+  return limited(
+      {.build = [=](Records records, std::vector<Stack>& out) { build_ape(records, shared, out, softmax); },
+       .advice = kShortenLongest},
+      shared ? method.questions : 0);
 }
 
 Builder two_rounds(const Job::Method&, bool shared) {
@@ -121,6 +123,7 @@ const std::vector<Method>& table() {
        .tasks = {TaskKind::ask},
        .wording = {.one_by_one = true},
        .takes_questions = true,
+       .weighs_documents = true,
        .packing = "the documents of a record side by side, with all its questions",
        .baseline = "the same prompts with nothing shared",
        .builder = documents_abreast},

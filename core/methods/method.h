@@ -55,9 +55,10 @@ void build_pced(std::span<const RecordParts> records, const Job::Method& method,
                 std::vector<Stack>& out);
 
 /// One stack per record: documents that see the instruction but not each other, all at the same positions;
-/// a question follows the longest and sees them all. Equal ones of a record are one. `shared` as above.
-/// `ape`.
-void build_ape(std::span<const RecordParts> records, bool shared, std::vector<Stack>& out);
+/// a question follows the longest and sees them all, weighed by `softmax`. Equal ones of a record are one.
+/// `shared` as above. `ape`.
+void build_ape(std::span<const RecordParts> records, bool shared, std::vector<Stack>& out,
+               const DocumentSoftmax& softmax = {});
 
 /// One stack per record: a prompt for each document (and question), which gives a finding; the next round is
 /// the prompt that asks the record's questions about the findings. `shared`: equal instructions and documents
@@ -99,10 +100,11 @@ struct Method {
   Wording wording = {};
 
   // Packing.
-  bool one_question = false;     ///< every prompt has one question
-  bool takes_documents = false;  ///< a prompt holds method.documents of them
-  bool takes_questions = false;  ///< a prompt holds at most method.questions of them
-  bool shares = true;            ///< equal parts of prompts are computed once
+  bool one_question = false;      ///< every prompt has one question
+  bool takes_documents = false;   ///< a prompt holds method.documents of them
+  bool takes_questions = false;   ///< a prompt holds at most method.questions of them
+  bool shares = true;             ///< equal parts of prompts are computed once
+  bool weighs_documents = false;  ///< by method.document_temperature and method.document_scale
 
   std::string_view packing = {};                          ///< in words; empty: so many documents in a prompt
   std::string_view baseline = "one prompt per question";  ///< what it is verified against, in words

@@ -133,7 +133,8 @@ void build_pced(std::span<const RecordParts> records, const Job::Method& method,
   }
 }
 
-void build_ape(std::span<const RecordParts> records, bool shared, std::vector<Stack>& out) {
+void build_ape(std::span<const RecordParts> records, bool shared, std::vector<Stack>& out,
+               const DocumentSoftmax& softmax) {
   for (const RecordParts& record : records) {
     check_chains(record, "ape");
     Stack& stack = out.emplace_back();
@@ -143,7 +144,8 @@ void build_ape(std::span<const RecordParts> records, bool shared, std::vector<St
     std::set<Tokens> known;  // a document that a record has twice is read once
     for (const DocumentParts& document : record.documents) {
       if (!known.insert(document.tokens).second) continue;
-      sees.push_back({stack.add_after({{instruction}}, Role::document, document.tokens, shared)});
+      sees.push_back(
+          {stack.add_after({{instruction}}, Role::document, document.tokens, shared), false, softmax});
       end = std::max(end, stack.end_position(sees.back().segment));
       tokens += static_cast<int32_t>(document.tokens.size());
     }

@@ -81,9 +81,16 @@ void check_stack(const Stack& stack) {
       grows[id] = true;
     }
   }
+  DocumentSoftmax softmax;
   for (size_t i = 0; i < stack.segments.size(); ++i) {
     int32_t last = -1;
     for (const Sight& sight : stack.segments[i].sees) {
+      if (!sight.softmax.plain()) {
+        if (stack.segments[i].shared) fail("the shared segment {} has a softmax of documents", i);
+        if (softmax.plain()) softmax = sight.softmax;
+        if (softmax != sight.softmax)
+          fail("segment {} has another softmax of documents than those before it", i);
+      }
       const size_t seen = static_cast<size_t>(sight.segment);
       if (seen >= i) fail("segment {} sees the later segment {}", i, seen);
       if (grows[seen] != sight.abreast) fail("segment {} sees segment {} whole while it is decoded", i, seen);
@@ -133,8 +140,14 @@ nlohmann::ordered_json stack_json(const Stack& stack,
     entry["tokens"] = segment.tokens;
     entry["sees"] = nlohmann::ordered_json::array();
     entry["abreast"] = nlohmann::ordered_json::array();
-    for (const Sight& sight : segment.sees)
+    for (const Sight& sight : segment.sees) {
       entry[sight.abreast ? "abreast" : "sees"].push_back(sight.segment);
+      if (sight.softmax.plain()) continue;
+      auto& documents = entry["documents"];
+      documents["temperature"] = sight.softmax.temperature;
+      documents["scale"] = sight.softmax.scale;
+      documents["segments"].push_back(sight.segment);
+    }
     segments.push_back(std::move(entry));
   }
   auto& slots = out["slots"] = nlohmann::ordered_json::array();

@@ -12,12 +12,25 @@ using SegmentId = int32_t;
 enum class Role : uint8_t { instruction, document, context, question, key, value };
 const char* role_name(Role role);
 
+/// How a question attends to documents in APE: their scores are divided by the temperature, and what all
+/// their keys together weigh in the softmax, the sum of e^score, is raised to the power `scale`. Both lie in
+/// (0, 1]; 1 changes nothing.
+struct DocumentSoftmax {
+  float temperature = 1;
+  float scale = 1;
+  bool plain() const { return temperature == 1 && scale == 1; }
+  bool operator==(const DocumentSoftmax&) const = default;
+};
+
 /// A segment that another one sees.
 struct Sight {
   SegmentId segment;
   /// Only its tokens up to and including the looking token's own index: how values that are decoded side by
   /// side see each other under positional causality.
   bool abreast = false;
+  /// Where it is not plain: its keys, and those of all such sights of the segment, are weighed so. All such
+  /// sights of a stack have the same one, and no shared segment has any.
+  DocumentSoftmax softmax = {};
 };
 
 /// A run of tokens at consecutive positions. A token attends to every token of the segments its own segment

@@ -5,6 +5,26 @@
 #include <limits>
 
 namespace sheaf::reference {
+namespace {
+
+/// Scores of keys that are apart become logarithms of what they weigh: each key's share of their own softmax
+/// times what all of them weigh together, which is raised to the power of the scale.
+void weigh_documents(const Scores& how, std::span<const SeenKey> seen, std::span<float> scores) {
+  if (how.document_temperature == 1 && how.document_scale == 1) return;
+  float top = -std::numeric_limits<float>::infinity(), sum = 0;
+  for (size_t j = 0; j < seen.size(); ++j) {
+    if (!seen[j].apart) continue;
+    scores[j] /= how.document_temperature;
+    top = std::max(top, scores[j]);
+  }
+  for (size_t j = 0; j < seen.size(); ++j)
+    if (seen[j].apart) sum += std::exp(scores[j] - top);
+  const float together = top + std::log(sum);
+  for (size_t j = 0; j < seen.size(); ++j)
+    if (seen[j].apart) scores[j] = scores[j] - together + how.document_scale * together;
+}
+
+}  // namespace
 
 Linear read_linear(const Matrix& weight, const Matrix& bias) {
   Linear linear;
@@ -59,25 +79,26 @@ void soft_cap(float cap, std::span<float> x) {
 }
 
 void attend(std::span<const float> query, const Scores& how, const float* keys, const float* values,
-            int64_t stride, std::span<const int64_t> slots, std::span<float> out) {
+            int64_t stride, std::span<const SeenKey> seen, std::span<float> out) {
   std::fill(out.begin(), out.end(), 0.0f);
-  if (slots.empty()) return;
-  std::vector<float> scores(slots.size());
-  for (size_t j = 0; j < slots.size(); ++j) {
-    const float* key = keys + slots[j] * stride;
+  if (seen.empty()) return;
+  std::vector<float> scores(seen.size());
+  for (size_t j = 0; j < seen.size(); ++j) {
+    const float* key = keys + seen[j].slot * stride;
     float dot = 0;
     for (size_t i = 0; i < query.size(); ++i) dot += query[i] * key[i];
     scores[j] = dot * how.scale;
   }
   soft_cap(how.cap, scores);
+  weigh_documents(how, seen, scores);
   const float top = std::max(how.sink, *std::max_element(scores.begin(), scores.end()));
   float sum = std::exp(how.sink - top);
   for (float& score : scores) {
     score = std::exp(score - top);
     sum += score;
   }
-  for (size_t j = 0; j < slots.size(); ++j) {
-    const float* value = values + slots[j] * stride;
+  for (size_t j = 0; j < seen.size(); ++j) {
+    const float* value = values + seen[j].slot * stride;
     for (size_t i = 0; i < out.size(); ++i) out[i] += scores[j] * value[i];
   }
   for (float& value : out) value /= sum;

@@ -49,12 +49,20 @@ struct Scores {
   float scale;                                           ///< on query · key
   float cap;                                             ///< of soft_cap()
   float sink = -std::numeric_limits<float>::infinity();  ///< a logit of no key; minus infinity: none
+  float document_temperature = 1;                        ///< divides scores of keys that are apart
+  float document_scale = 1;  ///< the power of what all keys that are apart weigh together
 };
 
-/// One query head over the keys and values in `slots`, in that order; zeros where there are none.
-/// Key j starts at keys[slots[j] * stride], value j at values[slots[j] * stride].
+/// A key that a query sees.
+struct SeenKey {
+  int64_t slot;
+  bool apart = false;  ///< of a document in APE
+};
+
+/// One query head over `seen`, in that order; zeros where there are none. A key starts at keys[slot *
+/// stride], its value at values[slot * stride].
 void attend(std::span<const float> query, const Scores& how, const float* keys, const float* values,
-            int64_t stride, std::span<const int64_t> slots, std::span<float> out);
+            int64_t stride, std::span<const SeenKey> seen, std::span<float> out);
 
 /// out = activation(gate) * up, or as Activation::clamped says.
 void gate(Activation activation, std::span<const float> gates, std::span<const float> up,

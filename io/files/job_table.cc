@@ -81,6 +81,8 @@ const Scope kNotChat{"task.kind extract and ask",
                      [](const Job& job) { return job.task.kind != TaskKind::chat; }};
 const Scope kPced{"method.name pced",
                   [](const Job& job) { return find_method(job.method.name).wording.fused; }};
+const Scope kApe{"method.name ape",
+                 [](const Job& job) { return find_method(job.method.name).weighs_documents; }};
 const Scope kMapReduce{"method.name map-reduce",
                        [](const Job& job) { return find_method(job.method.name).wording.findings; }};
 const Scope kLikeliest{"method.search likeliest",
@@ -380,6 +382,12 @@ void add_method_keys(Keys& keys) {
                                "How much the relevance of documents counts", {kPced});
   method.add<&M::aggregate>("aggregate", kAny, answers, "How the scores of the documents are combined",
                             {kPced});
+  method.add<&M::document_temperature>("document_temperature", real(0.01, 1), answers,
+                                       "Divides the scores of documents in a question's attention; 1: off",
+                                       {kApe});
+  method.add<&M::document_scale>(
+      "document_scale", real(0.01, 1), answers,
+      "The power of what all documents together weigh in a question's attention; 1: off", {kApe});
   method.add<&M::findings>("findings", kAny, answers,
                            "What each document gives: its answer to each question, or one summary",
                            {kMapReduce});

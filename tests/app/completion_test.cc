@@ -63,7 +63,8 @@ TEST_F(Completion, BashOffersCommandsOptionsChoicesAndFiles) {
 }
 
 TEST_F(Completion, BashOffersKeysDevicesShapesAndFormats) {
-  EXPECT_EQ(offered({"run", "--set", "method.do"}), "method.documents=");
+  EXPECT_EQ(offered({"run", "--set", "method.do"}),
+            "method.documents=|method.document_temperature=|method.document_scale=");
   EXPECT_EQ(offered({"plan", "job.yaml", "--set", "cost."}),
             "cost.usd_per_hour=|cost.devices=|cost.hardware=");
   EXPECT_EQ(offered({"run", "--set", "method.documents", "="}), "") << "any value";

@@ -234,10 +234,29 @@ TEST_F(JobFile, LimitsTheQuestionsOfAPromptWhereThatChangesNoAnswer) {
   EXPECT_EQ(error(kExtract, {"method.values=positional", "method.questions=2"}), others);
 }
 
+TEST_F(JobFile, WeighsDocumentsApartWhereTheyAreReadSideBySide) {
+  const std::string ape = "method.name=ape", documents = "input.documents=d", none = "input.context=null";
+  const Job job =
+      read(kAsk, {ape, documents, none, "method.document_temperature=0.5", "method.document_scale=1"});
+  EXPECT_EQ(job.method.document_temperature, 0.5f);
+  EXPECT_EQ(job.method.document_scale, 1);
+  for (const std::string key : {"method.document_temperature", "method.document_scale"}) {
+    for (const std::string method : {"pced", "standard"})
+      EXPECT_EQ(error(kAsk, {"method.name=" + method, documents, none, key + "=0.5"}),
+                "--set " + key + "=0.5: " + key + " works only with method.name ape; remove it");
+    const std::vector<std::pair<std::string, std::string>> bad = {
+        {"0", "at least 0.01, not 0"}, {"1.5", "at most 1, not 1.5"}, {"x", "a number, not \"x\""}};
+    for (const auto& [value, why] : bad)
+      EXPECT_EQ(error(kAsk, {ape, documents, none, key + "=" + value}),
+                "--set " + key + "=" + value + ": " + key + " must be " + why);
+  }
+}
+
 TEST_F(JobFile, ADefaultThatIsWrittenDownIsTakenWhereItMeansNothing) {
   read(kExtract, {"input.context=null", "input.scores_are=probability", "method.contrast=dynamic",
                   "method.length_norm=0", "output.samples=vote", "output.trace=false"});
-  read(kAsk, {"task.list_attributes=true", "method.numbers=any", "method.cut_values=keep"});
+  read(kAsk, {"task.list_attributes=true", "method.numbers=any", "method.cut_values=keep",
+              "method.document_temperature=1", "method.document_scale=1"});
   EXPECT_EQ(error(kExtract, {"method.length_norm=0.5"}),
             "--set method.length_norm=0.5: method.length_norm works only with method.search likeliest; "
             "remove it");

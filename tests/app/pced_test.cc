@@ -64,6 +64,26 @@ TEST_F(PcedRun, DocumentsAreDecodedTogether) {
   EXPECT_NE(rows("ape"), rows("all")) << "documents should not see each other";
 }
 
+TEST_F(PcedRun, DocumentsAreWeighedByATemperatureAndAScale) {
+  const std::string settings = "name: ape, document_temperature: 0.5, document_scale: 0.7";
+  run_sheaf(scratch_, "run " + job(hotpot(), "name: ape") + to("plain"));
+  run_sheaf(scratch_,
+            "run " + job(hotpot(), "name: ape, document_temperature: 1, document_scale: 1") + to("off"));
+  EXPECT_EQ(rows("plain"), rows("off"));
+  const std::string weighed = job(hotpot(), settings);
+  run_sheaf(scratch_, "run " + weighed + to("weighed"));
+  EXPECT_EQ(read_json_lines(rows("weighed")).size(), 40u);
+  EXPECT_NE(rows("plain"), rows("weighed"));
+  for (const std::string change : {"", " --set model.dtype=int8", " --set method.speculate=lookup"}) {
+    const Ran verified = run_sheaf(scratch_, "verify " + weighed + change);
+    EXPECT_NE(verified.out.find("1.0000"), std::string::npos) << verified.out << verified.err;
+  }
+  // Their keys decide answers: a run with others is another run, and its answers are not taken.
+  const Ran other = run_sheaf(scratch_, "run " + job(hotpot(), "name: ape") + to("weighed"));
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_NE(other.err.find("method.document_temperature"), std::string::npos) << other.err;
+}
+
 TEST_F(PcedRun, ADatasetRunResumesWhereItStopped) {
   const std::string run = "run " + job(hotpot(), "name: pced");
   const Ran whole = run_sheaf(scratch_, run + to("whole"));

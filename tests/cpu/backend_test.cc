@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -177,11 +178,14 @@ GraphLogits dense_logits(const Model& model, const Graph& graph) {
     }
   std::vector<uint8_t> mask;
   for (const auto& [segment, index] : places)
-    for (const auto& [other, at] : places)
-      mask.push_back(segment == other
-                         ? at <= index
-                         : std::ranges::count(graph[segment].sees, static_cast<int32_t>(other)) > 0);
-  const auto rows = DenseModel(model).run(tokens, positions, mask);
+    for (const auto& [other, at] : places) {
+      const auto in = [&, seen = static_cast<int32_t>(other)](const std::vector<int32_t>& list) {
+        return std::ranges::count(list, seen) > 0 ? 1 : 0;
+      };
+      mask.push_back(static_cast<uint8_t>(
+          segment == other ? at <= index : in(graph[segment].sees) + in(graph[segment].apart)));
+    }
+  const auto rows = DenseModel(model).run(tokens, positions, mask, graph.front().softmax);
   GraphLogits logits(graph.size());
   for (size_t row = 0; row < rows.size(); ++row)
     logits[places[row].first].emplace_back(rows[row].begin(), rows[row].end());
@@ -203,6 +207,43 @@ TEST_P(EveryVariant, AgreesWithDenseMaskInDoublePrecision) {
       const auto backend = make_backend(kind, model, 2);
       const RunLayout layout{random(), 3, 20, true, true};
       EXPECT_LT(difference(run_graph(*backend, graph, layout), expected), room) << backend->describe();
+    }
+  }
+}
+
+TEST_P(EveryVariant, AgreesWithDenseMaskWhereDocumentsAreWeighedApart) {
+  for (const DocumentSoftmax& softmax :
+       {DocumentSoftmax{0.5f, 1}, DocumentSoftmax{1, 0.7f}, DocumentSoftmax{0.2f, 0.3f}}) {
+    const Graph plain = random_graph(random, 10, 12, model.config.vocab);
+    const Graph graph = weighed_apart(random, plain, softmax);
+    const GraphLogits expected = dense_logits(model, graph);
+    EXPECT_GT(difference(expected, dense_logits(model, plain)), 1e-3);
+    for (const auto& [kind, room] : kKinds) {
+      const auto backend = make_backend(kind, model, 2);
+      const RunLayout layout{random(), 3, 20, true, true};
+      // What rounding does to a score, a temperature makes larger.
+      const double more = kind < Kind::int16 ? 1 : 1 / static_cast<double>(softmax.temperature);
+      EXPECT_LT(difference(run_graph(*backend, graph, layout), expected), more * room) << backend->describe();
+    }
+  }
+}
+
+TEST_P(EveryVariant, ResultsDoNotDependOnTheBatchWhereDocumentsAreWeighedApart) {
+  const Graph plain = random_graph(random, 7, 90, model.config.vocab);
+  const Graph graph = weighed_apart(random, plain, {0.6f, 0.8f}), same = weighed_apart(random, plain, {});
+  for (const auto& [kind, room] : kKinds) {
+    const auto first = make_backend(kind, model, 1), second = make_backend(kind, model, 2);
+    const GraphLogits expected = run_graph(*first, graph, {});
+    EXPECT_TRUE(same_bits(run_graph(*first, plain, {}), run_graph(*second, same, {})))
+        << "a temperature and a scale of 1 must change nothing";
+    for (int round = 0; round < 4; ++round) {
+      const auto backend = make_backend(kind, model, 1 + round % 3);
+      const RunLayout layout{random(), std::array{1, 17, 32, 16}[static_cast<size_t>(round)],
+                             std::array{1 << 20, 3, 64, 33}[static_cast<size_t>(round)], round % 4 != 1,
+                             round % 3 != 0};
+      EXPECT_TRUE(same_bits(run_graph(*backend, graph, layout), expected))
+          << backend->describe() << ", pages of " << layout.page_size << ", up to " << layout.most_rows
+          << " rows";
     }
   }
 }
@@ -367,6 +408,10 @@ TEST_P(EveryBackend, MalformedBatchesAreErrors) {
   refuses([](StepBatch& b) { b.tile_rows[1].row = 2; });
   refuses([](StepBatch& b) { b.tile_rows[1].row = 0; });
   refuses([](StepBatch& b) { b.tile_rows[1].visible = 3; });
+  for (const float bad : {0.0f, -1.0f, 1.5f, NAN}) {
+    refuses([&](StepBatch& b) { b.document_softmax.temperature = bad; });
+    refuses([&](StepBatch& b) { b.document_softmax.scale = bad; });
+  }
   refuses([](StepBatch& b) { b.picks[0].row = 2; });
   refuses([](StepBatch& b) { b.picks[0].allowed_count = 3; });
   refuses([](StepBatch& b) { b.allowed[0] = 61; });

@@ -17,6 +17,8 @@ struct GraphSegment {
   Tokens tokens;
   int32_t position = 0;
   std::vector<int32_t> sees;
+  std::vector<int32_t> apart = {};  ///< segments among `sees` that it weighs by `softmax`
+  DocumentSoftmax softmax = {};     ///< one for all segments of a graph
 };
 using Graph = std::vector<GraphSegment>;
 
@@ -34,6 +36,16 @@ inline Graph random_graph(std::mt19937& random, int32_t count, int32_t most_toke
     for (int32_t other = 0; other < s; ++other)
       if (random() % 3 != 0) segment.sees.push_back(other);
     graph.push_back(std::move(segment));
+  }
+  return graph;
+}
+
+/// Has segments weigh about half of those that they see apart.
+inline Graph weighed_apart(std::mt19937& random, Graph graph, const DocumentSoftmax& softmax) {
+  for (GraphSegment& segment : graph) {
+    segment.softmax = softmax;
+    for (const int32_t other : segment.sees)
+      if (random() % 2 == 0) segment.apart.push_back(other);
   }
   return graph;
 }
@@ -128,22 +140,25 @@ class GraphRunner {
       pick.row = static_cast<int32_t>(i);
       batch.picks.push_back(pick);
     }
-    // One tile per segment, in ascending order, which is the order of every row's keys.
+    // One tile per segment, or two, in ascending order, which is the order of every row's keys.
     for (int32_t s = 0; s < static_cast<int32_t>(graph_.size()); ++s) {
-      AttentionTile tile{static_cast<int32_t>(batch.spans.size()),
-                         static_cast<int32_t>(batch.tile_rows.size()), 0};
-      for (size_t i = 0; i < rows.size(); ++i) {
-        const auto& sees = graph_[static_cast<size_t>(rows[i].first)].sees;
-        const bool seen = std::find(sees.begin(), sees.end(), s) != sees.end();
-        if (!seen && rows[i].first != s) continue;
-        batch.tile_rows.push_back({static_cast<int32_t>(i), seen ? length(s) : rows[i].second + 1});
-        ++tile.row_count;
+      batch.document_softmax = graph_[static_cast<size_t>(s)].softmax;
+      for (const bool apart : {false, true}) {
+        AttentionTile tile{static_cast<int32_t>(batch.spans.size()),
+                           static_cast<int32_t>(batch.tile_rows.size()), 0, apart};
+        for (size_t i = 0; i < rows.size(); ++i) {
+          const GraphSegment& segment = graph_[static_cast<size_t>(rows[i].first)];
+          const bool seen = std::ranges::count(segment.sees, s) > 0;
+          if ((!seen && rows[i].first != s) || (std::ranges::count(segment.apart, s) > 0) != apart) continue;
+          batch.tile_rows.push_back({static_cast<int32_t>(i), seen ? length(s) : rows[i].second + 1});
+          ++tile.row_count;
+        }
+        if (!apart || tile.row_count > 0) batch.tiles.push_back(tile);
       }
       batch.spans.push_back({static_cast<int32_t>(batch.pages.size()), written_[static_cast<size_t>(s)],
                              graph_[static_cast<size_t>(s)].position});
       const auto& pages = pages_[static_cast<size_t>(s)];
       batch.pages.insert(batch.pages.end(), pages.begin(), pages.end());
-      batch.tiles.push_back(tile);
     }
     return batch;
   }

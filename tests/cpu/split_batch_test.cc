@@ -43,7 +43,8 @@ TEST(SplitBatch, PartsAreTheWholeToTheBit) {
   int64_t steps = 0;
   for (uint32_t seed = 0; seed < 30; ++seed) {
     std::mt19937 random(seed);
-    const test::Graph graph = test::random_graph(random, 9, 20, model.config.vocab);
+    test::Graph graph = test::random_graph(random, 9, 20, model.config.vocab);
+    if (seed % 4 == 0) graph = test::weighed_apart(random, std::move(graph), {0.5f, 0.8f});
     const test::RunLayout layout{.seed = seed,
                                  .page_size = seed % 2 ? 4 : 16,
                                  .most_rows = seed % 3 ? 50 : 1 << 20,

@@ -104,6 +104,36 @@ TEST_P(Exact, ARecordsAnswersDoNotDependOnItsNeighbours) {
   }
 }
 
+TEST_P(Exact, SharingNeverChangesAnAnswerWhereDocumentsAreWeighedApart) {
+  for (uint32_t seed = 0; seed < 4; ++seed) {
+    const Model model = make_random_model({.change = seed % 2 ? test::use_gpt_oss : nullptr}, 40 + seed);
+    auto records =
+        make_random_records({.records = 4, .questions = 3, .max_tokens = 8, .own_questions = true}, seed);
+    test::add_random_chains(records, 4, 30, seed);
+    // Some answers are options, each in a segment of its own that sees the documents, too.
+    const auto trie = std::make_shared<AnswerTrie>(std::vector<Tokens>{{5, 6}, {5, 8}, {11}}, 0, true);
+    for (RecordParts& record : records) record.own_questions[0].allowed = trie;
+    const auto run = [&](bool shared, const EngineOptions& options) {
+      std::vector<Stack> stacks;
+      build_ape(records, shared, stacks, {0.5f, 0.8f});
+      for (Stack& stack : stacks)
+        for (Slot& slot : stack.slots) slot.question += 100 * slot.option;  // its name in the results
+      const auto backend = GetParam()(model);
+      return decode(*backend, std::move(stacks), options);
+    };
+    const Answers alone = run(false, {.tokens_per_step = 64, .pages = 400});
+    for (const int32_t rows : {1, 9, 300})
+      for (const int32_t page_size : {4, 16})
+        for (const bool whole_pages : {false, true})
+          expect_same(alone,
+                      run(true, {.tokens_per_step = rows,
+                                 .pages = 400,
+                                 .page_size = page_size,
+                                 .whole_pages = whole_pages}),
+                      "shared");
+  }
+}
+
 std::string backend_name(const testing::TestParamInfo<MakeBackend>& param) {
   constexpr const char* kNames[] = {"reference", "quick", "int16", "int8"};
   return kNames[param.index];
@@ -120,6 +150,10 @@ std::vector<Tokens> decode_dense(const Model& model, const Stack& stack, const T
   Tokens tokens;
   std::vector<int32_t> positions;
   std::vector<size_t> last(stack.slots.size());  // the token whose logits give the slot's next token
+  DocumentSoftmax softmax;
+  for (const Segment& segment : stack.segments)
+    for (const Sight& sight : segment.sees)
+      if (!sight.softmax.plain()) softmax = sight.softmax;
   for (size_t i = 0; i < stack.segments.size(); ++i) {
     for (size_t t = 0; t < stack.segments[i].tokens.size(); ++t) {
       places.push_back({static_cast<SegmentId>(i), static_cast<int32_t>(t)});
@@ -133,7 +167,7 @@ std::vector<Tokens> decode_dense(const Model& model, const Stack& stack, const T
   std::vector<Tokens> answers(stack.slots.size());
   std::vector<bool> open(stack.slots.size(), true);
   while (std::find(open.begin(), open.end(), true) != open.end()) {
-    const auto logits = dense.run(tokens, positions, dense_mask(stack, places));
+    const auto logits = dense.run(tokens, positions, dense_mask(stack, places), softmax);
     for (size_t s = 0; s < stack.slots.size(); ++s) {
       if (!open[s]) continue;
       const auto& row = logits[last[s]];
@@ -217,6 +251,42 @@ TEST(Ape, EqualsATransformerWithADenseMask) {
       }
   }
   EXPECT_GT(tokens, 500);
+}
+
+/// Documents' scores by a temperature and their weight by a scale, on models that attend in several ways.
+TEST(Ape, WithATemperatureAndAScaleEqualsATransformerWithADenseMask) {
+  constexpr void (*changes[])(ModelConfig&) = {nullptr, test::use_windows, test::use_gpt_oss};
+  int64_t tokens = 0, differ = 0;
+  for (uint32_t seed = 0; seed < 9; ++seed) {
+    const DocumentSoftmax softmax{seed % 3 == 1 ? 1 : 0.3f, seed % 3 == 2 ? 1 : 0.5f};
+    const Model model = make_random_model({.change = changes[seed / 3]}, 300 + seed);
+    auto records =
+        make_random_records({.records = 3, .questions = 3, .max_tokens = 6, .own_questions = true}, seed);
+    test::add_random_chains(records, 4, 12, seed);
+    std::vector<Stack> stacks, alone, plain;
+    build_ape(records, true, stacks, softmax);
+    build_ape(records, false, alone, softmax);
+    build_ape(records, true, plain);
+    for (const bool whole_pages : {false, true})
+      for (const int32_t rows : {1000, 5}) {
+        const EngineOptions options{.tokens_per_step = rows, .pages = 400, .whole_pages = whole_pages};
+        const auto backend = make_quick_backend(model, 2), other = make_quick_backend(model, 2);
+        const Answers got = decode(*backend, stacks, options);
+        expect_same(decode(*other, alone, options), got, "nothing shared");
+        const Answers without = decode(*other, plain, options);
+        for (const Stack& stack : stacks) {
+          const auto dense = decode_dense(model, stack, {3, 7});
+          for (size_t s = 0; s < stack.slots.size(); ++s) {
+            const auto key = std::pair(stack.slots[s].record, stack.slots[s].question);
+            EXPECT_EQ(got.at(key).tokens, dense[s]) << "seed " << seed << ", slot " << s << ", rows " << rows;
+            tokens += static_cast<int64_t>(dense[s].size());
+            differ += without.at(key).logprob != got.at(key).logprob;
+          }
+        }
+      }
+  }
+  EXPECT_GT(tokens, 500);
+  EXPECT_EQ(differ, 9 * 4 * 9) << "every answer should feel the temperature or the scale";
 }
 
 /// One document, or none, is an ordinary prompt.

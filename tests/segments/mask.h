@@ -20,12 +20,21 @@ inline bool sees(const Stack& stack, TokenPlace query, TokenPlace key) {
   return false;
 }
 
-/// The mask that the graph implies over the given tokens, [tokens × tokens] row by row.
+/// Whether `query`, which sees `key`, weighs it by Sight::softmax.
+inline bool weighs_apart(const Stack& stack, TokenPlace query, TokenPlace key) {
+  for (const Sight& sight : stack.segments[query.segment].sees)
+    if (sight.segment == key.segment) return !sight.softmax.plain();
+  return false;
+}
+
+/// The mask that the graph implies over the given tokens, [tokens × tokens] row by row: 1, or 2 for a key
+/// that is weighed apart.
 inline std::vector<uint8_t> dense_mask(const Stack& stack, const std::vector<TokenPlace>& tokens) {
   std::vector<uint8_t> mask;
   mask.reserve(tokens.size() * tokens.size());
   for (const TokenPlace& query : tokens)
-    for (const TokenPlace& key : tokens) mask.push_back(sees(stack, query, key));
+    for (const TokenPlace& key : tokens)
+      mask.push_back(!sees(stack, query, key) ? 0 : weighs_apart(stack, query, key) ? 2 : 1);
   return mask;
 }
 

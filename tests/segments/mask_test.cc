@@ -2,8 +2,10 @@
 #include "tests/segments/mask.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <random>
 
+#include "core/base/error.h"
 #include "core/methods/method.h"
 #include "tests/random_parts.h"
 
@@ -240,6 +242,34 @@ TEST(JointTree, KeysSeeAllDocumentsButNoOtherKey) {
     EXPECT_EQ(stack.segments[static_cast<size_t>(slot.prompt)].sees.size(), 4u);
     EXPECT_EQ(stack.segments[static_cast<size_t>(slot.prompt)].first_position, position);
   }
+}
+
+TEST(Mask, ApesQuestionsAloneWeighDocumentsApart) {
+  auto records = make_random_records({.records = 1, .questions = 2, .own_questions = true}, 4);
+  test::add_random_chains(records, 3, 9, 5);
+  std::vector<Stack> stacks;
+  const DocumentSoftmax softmax{0.5f, 0.75f};
+  build_ape(records, true, stacks, softmax);
+  Stack& stack = stacks[0];
+  check_stack(stack);
+  int apart = 0;
+  for (const Segment& segment : stack.segments)
+    for (const Sight& sight : segment.sees) {
+      const bool of_document = stack.segments[sight.segment].role == Role::document;
+      EXPECT_EQ(sight.softmax, of_document ? softmax : DocumentSoftmax{});
+      apart += of_document;
+    }
+  EXPECT_GE(apart, 2);
+  const std::string dump = dump_stack(stack, [](int32_t) { return nlohmann::json(0); });
+  EXPECT_NE(dump.find(R"("documents":{"temperature":0.5,"scale":0.75,"segments":[1)"), std::string::npos)
+      << dump;
+
+  Stack shared = stack, other = stack;
+  shared.segments.back().shared = true;
+  shared.slots.pop_back();
+  EXPECT_THROW(check_stack(shared), Error) << "a shared segment would be the same whatever the softmax is";
+  other.segments.back().sees[1].softmax.scale = 0.5f;
+  EXPECT_THROW(check_stack(other), Error) << "a step has one softmax of documents";
 }
 
 TEST(Mask, PcedsChainsAreThePromptsOfOneDocumentEach) {
