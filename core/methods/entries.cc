@@ -153,8 +153,6 @@ std::string nested_trouble(const Job& job, const Schema& schema) {
     return fmt::format("task.schema: attribute \"{}\" has attributes of its own, which {}", attribute.name,
                        what);
   };
-  if (!job.task.examples.path.empty())
-    return refused(*nested, "task.examples cannot show; leave out the examples, or the attribute");
   if (!job.task.trust.run.empty())
     return refused(*nested, "task.trust cannot compare; leave out one of them");
   if (method.samples > 1) return refused(*nested, "method.samples cannot vote on; set method.samples: 1");

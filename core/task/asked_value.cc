@@ -158,6 +158,30 @@ std::vector<std::optional<std::string>> written_values(const std::vector<Attribu
   return values;
 }
 
+std::vector<ShownValue> shown_values(std::span<const AskedValue> values,
+                                     const std::vector<AskedGold>& known) {
+  std::vector<ShownValue> shown;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (const auto& gold = known[i].value)
+      if (auto written = write_value(values[i].attribute, *gold))
+        shown.push_back({values[i].attribute, *std::move(written)});
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (known[i].entries.empty()) continue;
+    std::vector<Attribute> fields = values[i].own->fields;
+    const Attribute anchor = fields[values[i].own->anchor];
+    fields.erase(fields.begin() + static_cast<std::ptrdiff_t>(values[i].own->anchor));
+    Attribute one = anchor;
+    one.name = values[i].attribute.name;
+    for (const json& entry : known[i].entries) {
+      const auto named = write_value(anchor, single_gold(entry.at(anchor.name)));
+      if (!named) continue;
+      shown.push_back({one, *named});
+      std::ranges::move(shown_values(values[i].fields, asked_gold(fields, entry)), std::back_inserter(shown));
+    }
+  }
+  return shown;
+}
+
 std::vector<WantedAnswer> wanted_values(std::span<const AskedValue> values,
                                         const std::vector<AskedGold>& known, const Tokenizer& tokenizer) {
   std::vector<WantedAnswer> answers(values.size());

@@ -38,6 +38,16 @@ std::vector<AskedGold> asked_gold(const std::vector<Attribute>& attributes, cons
 std::vector<std::optional<std::string>> written_values(const std::vector<Attribute>& attributes,
                                                        const nlohmann::json& gold);
 
+/// A value as an example shows it.
+struct ShownValue {
+  Attribute attribute;  ///< called by its path
+  std::string written;  ///< JSON
+};
+
+/// What the rounds write where `known` is right, in their order: all values, then those of the first entry
+/// behind its anchor, and so on. What is not known is left out.
+std::vector<ShownValue> shown_values(std::span<const AskedValue> values, const std::vector<AskedGold>& known);
+
 /// The answers to learn for some values, with those about the entries of lists of objects. `known`: the gold
 /// of each value.
 std::vector<WantedAnswer> wanted_values(std::span<const AskedValue> values,

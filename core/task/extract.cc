@@ -168,6 +168,23 @@ class ExtractTask : public WordedTask {
     return text + "\n}";
   }
 
+  /// The answer of an example, as `listed` calls its category's attributes.
+  std::string shown_answer(const Category& listed, const json& gold) const {
+    const auto asked = asked_.find(listed.name);
+    if (whole_ || asked == asked_.end())
+      return "{" + line_break_.first + object_text(listed, written_values(listed.attributes, gold));
+    const auto known = asked_gold(schema_.of(listed.name).attributes, gold);
+    std::string text;
+    const std::vector<AskedValue>& values = asked->second.values;
+    for (const auto& [attribute, written] : shown_values(values, known)) {
+      const auto at = std::ranges::find(values, attribute.name,
+                                        [](const AskedValue& value) { return value.attribute.name; });
+      text += (text.empty() ? line_break_.second : ",\n") +
+              key_name(attribute, static_cast<size_t>(at - values.begin())) + " " + written;
+    }
+    return "{" + line_break_.first + text + "\n}";
+  }
+
   bool markers() const { return !whole_ && job_.method.keys == KeyForm::marker; }
 
   std::string line(const std::string& text) const { return line_break_.second + text + line_break_.first; }
@@ -232,8 +249,7 @@ class ExtractTask : public WordedTask {
     for (const Example& example : shown)
       turns.push_back({(own_.has_document() ? own_.document(record, example.document) : example.document) +
                            (own_.has_question() ? own_question(category, attribute_list(category)) : ""),
-                       "{" + line_break_.first +
-                           object_text(category, written_values(category.attributes, example.gold))});
+                       shown_answer(category, example.gold)});
     return pieces_before(chat_, own_system(category), instruction_text(category),
                          own_.has_document() ? own_.before_document() : std::string(kProduct), turns);
   }
@@ -326,8 +342,7 @@ class ExtractTask : public WordedTask {
 
   /// The example in the words of task.prompt.example, and a blank line.
   std::string example_text(const Category& category, const Example& example) const {
-    const std::string answer =
-        "{" + line_break_.first + object_text(category, written_values(category.attributes, example.gold));
+    const std::string answer = shown_answer(category, example.gold);
     const auto value_of = [&](std::string_view field) {
       return field == "document" ? example.document : field == "answer" ? answer : category.name;
     };

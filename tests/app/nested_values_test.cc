@@ -215,6 +215,29 @@ TEST_F(NestedValues, ShowIndentsThem) {
       << lines.out;
 }
 
+TEST_F(NestedValues, ExamplesShowTheAnswersOfEveryRound) {
+  const std::string examples = scratch_.write(
+      "examples.jsonl",
+      R"({"category": "Tea", "document": "Oak", "gold": {"Brand": "Oak", "box": {"kind": "tin"}, "variants": [)"
+      R"({"size": "S", "organic": true, "offers": [{"shop": "A", "open": false}]}, {"size": ["M", "medium"]}]}})"
+      "\n");
+  const std::string with = " --set model.chat=chatml --set task.examples.path=" + examples;
+  const Ran plan = run_sheaf(scratch_, "plan " + job(kHpd) + with + " --prompt 1");
+  ASSERT_EQ(plan.exit_code, 0) << plan.err;
+  std::string shown;
+  for (const char* line :
+       {"{", "  \"Brand\": \"Oak\",", "  \"box.kind\": \"tin\",", "  \"variants.size\": [\"S\", \"M\"],",
+        "  \"variants.size\": \"S\",", "  \"variants.organic\": true,",
+        "  \"variants.offers.shop\": [\"A\"],", "  \"variants.offers.shop\": \"A\",",
+        "  \"variants.offers.open\": false,", "  \"variants.size\": \"M\"", "}"})
+    shown += std::string("\n    ") + line;
+  EXPECT_NE(plan.out.find(shown), std::string::npos) << plan.out;
+  EXPECT_EQ(verify(job(kHpd), with)["exact_match"], 1.0);
+  const Ran whole = run_sheaf(scratch_, "plan " + job("name: standard") + with + " --prompt 1");
+  EXPECT_NE(whole.out.find("\"offers\": [{\"shop\": \"A\", \"open\": false}]"), std::string::npos)
+      << whole.out;
+}
+
 TEST_F(NestedValues, ReviewShowsThemWhole) {
   rows(job(kHpd, ", logprobs: true"));
   const Ran review =
@@ -231,10 +254,10 @@ TEST_F(NestedValues, ReviewShowsThemWhole) {
   EXPECT_EQ(items.at("box")["type"], "object");
   EXPECT_EQ(items.at("box")["fields"].size(), 2u);
   EXPECT_FALSE(items.at("box")["sure"].is_null());
-  for (const auto& [name, item] : items)
-    if (item.contains("spread"))
-      EXPECT_EQ(json::parse(item["spread"].get<std::string>()),
-                json::parse(item["value"].get<std::string>()));
+  for (const char* name : {"variants", "box"}) {
+    const json& item = items.at(name);
+    EXPECT_EQ(json::parse(item["spread"].get<std::string>()), json::parse(item["value"].get<std::string>()));
+  }
 }
 
 TEST(NestedValuesOfAModel, EqualSeparatePrompts) {
