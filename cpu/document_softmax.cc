@@ -11,21 +11,21 @@ namespace sheaf {
 // they are cut into spans and what else the row sees does not change a bit of it.
 void weigh_documents(const BlockRun& run, int32_t row_in_block, const Kernels& kernels,
                      std::vector<float>& room, float* scores) {
-  const auto [temperature, scale] = run.plan.document_softmax;
+  const DocumentSoftmax& how = run.plan.document_softmax;
   const auto each_stretch = [&](auto&& body) {
     for (const AttentionPlan::RowSpan& span : run.spans_of(row_in_block))
       if (span.apart) body(scores + span.offset + span.first, scores + span.offset + span.visible);
   };
   room.clear();
   each_stretch([&](float* first, float* end) {
-    for (float* score = first; score < end; ++score) *score /= temperature;
+    for (float* score = first; score < end; ++score) *score /= how.temperature;
     room.insert(room.end(), first, end);
   });
-  if (room.empty() || scale == 1) return;
+  if (room.empty() || how.scale == 1) return;
   const float highest = *std::ranges::max_element(room);
   const auto keys = static_cast<int64_t>(room.size());
   room.resize(static_cast<size_t>(round_up_to_panel(keys)));
-  const float shift = (scale - 1) * (highest + std::log(kernels.softmax(room.data(), keys)));
+  const float shift = (how.scale - 1) * (highest + std::log(kernels.softmax(room.data(), keys)));
   each_stretch([&](float* first, float* end) {
     for (float* score = first; score < end; ++score) *score += shift;
   });

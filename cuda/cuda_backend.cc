@@ -214,10 +214,6 @@ class CudaBackend final : public Backend {
 
   void launch(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) {
     check_batch(batch, config(), pages_, page_size_);
-    if (!batch.document_softmax.plain())
-      refuse(
-          "method.document_temperature and method.document_scale do not work on a GPU; set engine.device: "
-          "cpu");
     if (in_flight_ == steps_.size()) fail("{} steps are in flight already", in_flight_);
     choose_device();
     Step& step = steps_[(oldest_ + in_flight_) % steps_.size()];
@@ -309,7 +305,8 @@ class CudaBackend final : public Backend {
 
   void run_or_replay_layers(Step& step, bool timed) {
     const auto run = [&] { run_layers(model_, step, layers_to_run_); };
-    if (timed || !replays_ || layers_to_run_ < config().layer_count()) return run();
+    if (timed || !replays_ || step.weighs_documents() || layers_to_run_ < config().layer_count())
+      return run();
     const bool replayed = graphs_.run({step.rows(), step.attention_kinds()}, model_.stream.get(), run);
     if (replayed && options_.replayed) ++*options_.replayed;
   }

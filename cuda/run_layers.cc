@@ -85,7 +85,8 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
                       keys,
                       values};
   const NarrowKeys narrow = model.narrow_keys() ? model.narrow(index) : NarrowKeys{};
-  if (model.attends_in_fp8) {
+  const bool in_fp8 = model.attends_in_fp8 && !step.weighs_documents();
+  if (in_fp8) {
     targets.q8 = room.q8.data();
     targets.narrow = narrow;
   }
@@ -108,7 +109,7 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
                   stream);
     if (!rounded) round_keys(step.arrays.kv_slots, rows, model.layout, keys, narrow, stream);
     if (attention.in_order) copy_keys(on_device, model.layout, narrow, stream);
-    if (model.attends_in_fp8) {
+    if (in_fp8) {
       if (!rounded) round_queries(room.q.data(), rows, model.layout, narrow.scales, room.q8.data(), stream);
       tensors.q8 = room.q8.data();
       tensors.narrow = narrow;
@@ -119,7 +120,11 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
     copy_keys(on_device, model.layout, keys, values, stream);
   }
   step.clock.mark(Stage::heads);
-  attend(attention, on_device, model.layout, tensors, stream);
+  const DocumentBlocks& documents = step.arrays.documents[window];
+  if (documents.small_items + documents.large_items > 0)
+    attend_with_documents(attention, on_device, model.layout, tensors, documents, stream);
+  else
+    attend(attention, on_device, model.layout, tensors, stream);
   const auto mixed = Numbers::mixed(model, rows);
   step.clock.mark(Stage::attention);
   model.products.multiply(Numbers::weight(model, layer.o), mixed, rows, hidden, q_size,

@@ -10,6 +10,7 @@ void Step::pack(const AttentionPlanner& planner, std::span<const int32_t> window
   staging.clear();
   places_.clear();
   arrays.attention.assign(windows.size(), {});
+  arrays.documents.assign(windows.size(), {});
   pack(batch->tokens, arrays.tokens);
   pack(batch->positions, arrays.positions);
   pack(batch->kv_slots, arrays.kv_slots);
@@ -19,6 +20,7 @@ void Step::pack(const AttentionPlanner& planner, std::span<const int32_t> window
     const AttentionPlan& plan = plans[i];
     AttentionInputs& attention = arrays.attention[i];
     pack(plan.items, attention.items);
+    pack(plan.document_items, arrays.documents[i].items);
     pack(plan.rows, attention.rows);
     pack(plan.pages, attention.pages);
     if (plan.window > 0) pack(plan.page_positions, attention.page_positions);
@@ -89,6 +91,12 @@ void Step::place(const std::byte* device, int32_t page_size, bool in_order) {
     attention.seen_count = static_cast<int32_t>(batch->pages.size());
     attention.window = plan.window;
     attention.row_positions = arrays.positions;
+    DocumentBlocks& documents = arrays.documents[i];
+    documents.small_items = plan.small_document_items;
+    documents.large_items = static_cast<int32_t>(plan.document_items.size()) - plan.small_document_items;
+    documents.first_partial = plan.first_document_partial;
+    documents.temperature = batch->document_softmax.temperature;
+    documents.scale = batch->document_softmax.scale;
     staging.put(attention_at_ + static_cast<int64_t>(i * sizeof(AttentionInputs)), attention);
   }
 }

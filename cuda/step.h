@@ -12,6 +12,7 @@
 #include "core/backend/footprint.h"
 #include "core/engine/step_batch.h"
 #include "cuda/attention/attention_plan.h"
+#include "cuda/attention/documents.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/ops/ops.h"
 #include "cuda/stage_clock.h"
@@ -58,6 +59,7 @@ struct StepArrays {
   const int32_t* kv_slots;                     ///< [rows]
   std::vector<AttentionInputs> attention;      ///< [windows], on the host; their pointers are of the device
   const AttentionInputs* attention_on_device;  ///< [windows], the same
+  std::vector<DocumentBlocks> documents;       ///< [windows], on the host; their items are on the device
   const int32_t* pick_rows;                    ///< [picks]
   const GreedyPick* greedy;                    ///< [picks]
   const int32_t* allowed;                      ///< token lists that `greedy` points into
@@ -81,6 +83,10 @@ struct Step {
   void hand_back() const;
 
   int32_t rows() const { return batch->rows(); }
+  /// Whether some rows weigh documents apart.
+  bool weighs_documents() const {
+    return std::ranges::any_of(plans, [](const AttentionPlan& plan) { return !plan.document_items.empty(); });
+  }
   /// Partial results of attention that exist at once.
   int64_t partial_rows() const;
   /// Which kinds of attention blocks and merges each window has: one number for each answer.

@@ -17,11 +17,12 @@ struct List {
   std::shared_ptr<const EntryParts> parts;
   size_t question_tokens;  ///< at the end of its prompt
   std::shared_ptr<const AllowedAnswers> copies;
+  size_t above;  ///< sights of its prompt, from the first, that entries have too
 };
 
 class EntryRound final : public NextRound {
  public:
-  EntryRound(const Stack& stack, std::vector<List> lists) {
+  EntryRound(const Stack& stack, std::vector<List> lists, bool in_a_row) : in_a_row_(in_a_row) {
     std::vector<SegmentId> number(stack.segments.size(), -1);
     for (List& list : lists) {
       Asked& asked = asked_.emplace_back();
@@ -29,7 +30,7 @@ class EntryRound final : public NextRound {
       const Segment& prompt = stack.segments[static_cast<size_t>(asked.slot.prompt)];
       asked.before.assign(prompt.tokens.begin(),
                           prompt.tokens.end() - static_cast<std::ptrdiff_t>(list.question_tokens));
-      for (const Sight& sight : prompt.sees) {
+      for (const Sight& sight : std::span(prompt.sees).first(list.above)) {
         if (sight.abreast)
           fail("the question of a list of objects sees a value that is decoded in parallel with it");
         asked.sees.push_back({copied(stack, sight.segment, number)});
@@ -105,33 +106,40 @@ class EntryRound final : public NextRound {
       for (size_t entry = 0; entry < opened.size(); ++entry)
         add_entry(stack, asked, entry, opened[entry], inner);
     }
-    if (!inner.empty()) stack.next = std::make_shared<EntryRound>(stack, std::move(inner));
+    if (!inner.empty()) stack.next = std::make_shared<EntryRound>(stack, std::move(inner), in_a_row_);
     return stack;
   }
 
   /// `opened`: what stands before the questions about the entry.
-  static void add_entry(Stack& stack, const Asked& asked, size_t entry, const Tokens& opened,
-                        std::vector<List>& inner) {
+  void add_entry(Stack& stack, const Asked& asked, size_t entry, const Tokens& opened,
+                 std::vector<List>& inner) const {
     const std::vector<QuestionParts>& questions = asked.list.parts->questions;
     Tokens above = asked.before;
     append(above, opened);
     std::vector<Sight> sees = asked.sees;
     const bool shares = !sees.empty();
     if (shares && !questions.empty()) sees.push_back({stack.add_after(asked.sees, Role::key, above)});
+    KeyChain chain{sees, sees, shares && in_a_row_ ? stack.end_position(sees.back().segment) : 0};
     for (size_t q = 0; q < questions.size(); ++q) {
       Tokens tokens = shares ? Tokens() : above;
       append(tokens, questions[q].tokens);
+      Slot slot = slot_of(asked, entry, q, opened.size());
+      if (questions[q].entries)
+        inner.push_back({stack.slots.size(), questions[q].entries, questions[q].tokens.size(),
+                         asked.list.copies, sees.size()});
+      if (in_a_row_) {
+        chain.add(stack, std::move(slot), std::move(tokens));
+        continue;
+      }
       const SegmentId prompt = shares ? stack.add_after(sees, Role::key, std::move(tokens))
                                       : stack.add({Role::question, std::move(tokens), 0, {}, false});
-      if (questions[q].entries)
-        inner.push_back(
-            {stack.slots.size(), questions[q].entries, questions[q].tokens.size(), asked.list.copies});
-      add_slot(stack, slot_of(asked, entry, q, opened.size()), questions[q].list(), prompt);
+      add_slot(stack, std::move(slot), questions[q].list(), prompt);
     }
   }
 
   Stack shared_;  ///< segments that lists' prompts see
   std::vector<Asked> asked_;
+  bool in_a_row_;  ///< an entry's keys stand in one chain
 };
 
 /// The first list of objects, at any depth; null: there is none.
@@ -166,8 +174,6 @@ std::string nested_trouble(const Job& job, const Schema& schema) {
   for (const Category& category : schema.categories) {
     const Attribute* list = find_list(category.attributes);
     if (!list) continue;
-    if (method.values == ValueSight::positional)
-      return refused(*list, "are asked for once its entries are known; set method.values: independent");
     if (method.stacking == Stacking::joint)
       return refused(*list, "are asked for once its entries are known; set method.stacking: isolated");
     if (const int64_t most = most_entries(category.attributes); most > kMostAsked)
@@ -179,18 +185,28 @@ std::string nested_trouble(const Job& job, const Schema& schema) {
   return {};
 }
 
-void ask_entries(Stack& stack, std::span<const RecordParts> records) {
+void ask_entries(Stack& stack, std::span<const RecordParts> records, bool in_a_row) {
   std::vector<List> lists;
   for (size_t i = 0; i < stack.slots.size(); ++i) {
     const Slot& slot = stack.slots[i];
     const auto record = std::ranges::find(records, slot.record, &RecordParts::record);
     if (record == records.end()) fail("a slot of a stack belongs to none of its records");
     const QuestionParts& question = record->questions()[static_cast<size_t>(slot.question)];
-    if (question.entries) lists.push_back({i, question.entries, question.tokens.size(), record->copies});
+    if (!question.entries) continue;
+    const std::vector<Sight>& sees = stack.segments[static_cast<size_t>(slot.prompt)].sees;
+    const auto above =
+        in_a_row ? std::ranges::find_if(sees,
+                                        [&](const Sight& sight) {
+                                          return stack.segments[static_cast<size_t>(sight.segment)].role ==
+                                                 Role::key;
+                                        })
+                 : sees.end();
+    lists.push_back({i, question.entries, question.tokens.size(), record->copies,
+                     static_cast<size_t>(above - sees.begin())});
   }
   if (lists.empty()) return;
   if (stack.next) fail("a list of objects is asked for in a stack that has a later round already");
-  stack.next = std::make_shared<EntryRound>(stack, std::move(lists));
+  stack.next = std::make_shared<EntryRound>(stack, std::move(lists), in_a_row);
 }
 
 }  // namespace sheaf

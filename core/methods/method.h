@@ -75,8 +75,18 @@ constexpr size_t kExpectedEntries = 4;
 /// Gives a stack whose questions list entries (QuestionParts::entries) a later round, which asks every
 /// question about every entry that the answers list. Where nothing is shared, each has a prompt of its own;
 /// otherwise they see what the list's question saw and the text that opens their entry, and do not see each
-/// other. `records`: those of the stack.
-void ask_entries(Stack& stack, std::span<const RecordParts> records);
+/// other; where keys are in a row, those of an entry are, too. `records`: those of the stack.
+void ask_entries(Stack& stack, std::span<const RecordParts> records, bool in_a_row);
+
+/// A chain of keys as it grows: each key sees the ones before it; each value sees its key, all keys before,
+/// and of the values before it the tokens up to its own step.
+struct KeyChain {
+  std::vector<Sight> keys;    ///< what the next key sees
+  std::vector<Sight> values;  ///< what the next value sees besides its own key
+  int32_t position;           ///< where the next key starts
+
+  void add(Stack& stack, Slot slot, Tokens tokens);
+};
 
 /// Refuses a record without documents to be read one by one.
 void check_chains(const RecordParts& record, std::string_view method);

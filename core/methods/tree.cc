@@ -39,28 +39,18 @@ void add_question(Stack& stack, const RecordParts& record, std::span<const size_
                             std::move(tokens)));
 }
 
-/// The chain of keys as it grows: each key sees the ones before it; each value sees its key, all keys before,
-/// and of the values before it the tokens up to its own step.
-struct Chain {
-  std::vector<Sight> keys;    ///< what the next key sees
-  std::vector<Sight> values;  ///< what the next value sees besides its own key
-  int32_t position;           ///< where the next key starts
-};
+}  // namespace
 
-void add_key(Stack& stack, Chain& chain, const RecordParts& record, size_t q, Tokens tokens) {
-  const SegmentId key = stack.add({Role::key, std::move(tokens), chain.position, chain.keys, false});
-  chain.keys.push_back({key});
-  chain.values.push_back({key});
-  Slot slot = make_slot(record, q);
-  slot.prompt = key;
-  slot.answer = stack.add_after(chain.values, Role::value, {});
-  chain.values.push_back({slot.answer, true});
+void KeyChain::add(Stack& stack, Slot slot, Tokens tokens) {
+  slot.prompt = stack.add({Role::key, std::move(tokens), position, keys, false});
+  keys.push_back({slot.prompt});
+  values.push_back({slot.prompt});
+  slot.answer = stack.add_after(values, Role::value, {});
+  values.push_back({slot.answer, true});
   // Algorithm 2: the next key's positions leave room for the longest value.
-  chain.position = stack.end_position(key) + slot.max_tokens;
+  position = stack.end_position(slot.prompt) + slot.max_tokens;
   stack.slots.push_back(std::move(slot));
 }
-
-}  // namespace
 
 void build_separate(std::span<const RecordParts> records, std::vector<Stack>& out) {
   for (const RecordParts& record : records) {
@@ -162,14 +152,14 @@ void build_positional(std::span<const RecordParts> records, bool joint, std::vec
       Tokens tokens = record.document;
       append(tokens, bin.opening);
       const SegmentId document = stack.add_after({{instruction}}, Role::document, std::move(tokens));
-      Chain chain{{{instruction}, {document}}, {{instruction}, {document}}, stack.end_position(document)};
+      KeyChain chain{{{instruction}, {document}}, {{instruction}, {document}}, stack.end_position(document)};
       for (size_t q = 0; q < record.questions().size(); ++q)
-        add_key(stack, chain, record, q, record.questions()[q].tokens);
+        chain.add(stack, make_slot(record, q), record.questions()[q].tokens);
     }
     return;
   }
 
-  Chain chain{{{instruction}}, {}, stack.end_position(instruction)};
+  KeyChain chain{{{instruction}}, {}, stack.end_position(instruction)};
   for (size_t j = 0; j < records.size(); ++j) {
     const DocumentLabel label = bin.label(j);
     Tokens tokens = label.open;
@@ -185,7 +175,7 @@ void build_positional(std::span<const RecordParts> records, bool joint, std::vec
       Tokens tokens;
       if (q == 0) tokens = j == 0 ? bin.label(j).section : bin.label(j).next_section;
       append(tokens, records[j].questions()[q].tokens);
-      add_key(stack, chain, records[j], q, std::move(tokens));
+      chain.add(stack, make_slot(records[j], q), std::move(tokens));
     }
   }
 }

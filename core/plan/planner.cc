@@ -167,7 +167,7 @@ std::string Planner::try_build(std::span<const RecordParts> group, std::vector<S
   builder_.build(group, stacks);
   for (size_t i = before; i < stacks.size() && reason.empty(); ++i) {
     think_first(stacks[i]);
-    ask_entries(stacks[i], group);
+    ask_entries(stacks[i], group, builder_.in_a_row);
     reason = unfit(stacks[i], advice);
   }
   if (!reason.empty()) stacks.resize(before);

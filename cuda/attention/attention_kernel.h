@@ -19,7 +19,8 @@
 // Phases: bring_queries and bring_pages send for the queries and the first 64 keys; then for every 64 keys
 //   1. the next 64 are sent for, and those of this stage waited for
 //   2. multiply_keys: scores of q × keysᵀ, in base 2 (the queries are scaled)
-//   3. cap_scores, where the model has a cap; hide_unseen: scores of keys that a row does not see become
+//   3. cap_scores, where the model has a cap; scale_scores, where documents have a temperature; hide_unseen:
+//   scores of keys that a row does not see become
 //      -inf, unless all rows see all of them
 //   4. soften: scores become weights relative to the highest yet, and what was summed before is shrunk to it
 //   5. multiply_values: weights × values are added up
@@ -29,6 +30,8 @@
 // registers more, and large heads spilled.
 //
 // Work: 4 × D FLOPs a query and key; bytes: 4 × D a key and block, so 64 or 128 FLOP per byte read from L2.
+#include <type_traits>
+
 #include "cuda/attention/attention.h"
 #include "cuda/attention/sinks.h"
 #include "cuda/base/device_math.h"
@@ -149,6 +152,16 @@ __device__ void cap_scores(float cap, float (&score)[kTiles][kKeys / 8][4]) {
     for (int n = 0; n < kKeys / 8; ++n)
 #pragma unroll
       for (int i = 0; i < 4; ++i) score[t][n][i] = cap * tanhf(score[t][n][i] / cap);
+}
+
+template <int kTiles>
+__device__ void scale_scores(float factor, float (&score)[kTiles][kKeys / 8][4]) {
+#pragma unroll
+  for (int t = 0; t < kTiles; ++t)
+#pragma unroll
+    for (int n = 0; n < kKeys / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) score[t][n][i] *= factor;
 }
 
 /// Scores of keys that a row does not see become -inf.
@@ -307,11 +320,13 @@ __device__ void write_results(const AttentionInputs& in, const AttentionItem& it
   }
 }
 
-/// D: dimensions of a head; kTiles: groups of 16 queries that a warp takes. `items` [blocks of the grid].
-template <int D, int kQueries, int kTiles, bool kSinks>
+/// D: dimensions of a head; kTiles: groups of 16 queries that a warp takes. `items` [blocks of the grid];
+/// `factor`: none, or one float that scores are multiplied by.
+template <int D, int kQueries, int kTiles, bool kSinks, class... Factor>
 __global__ __launch_bounds__(2 * kQueries /
                              kTiles) void attend_kernel(AttentionInputs in, const AttentionItem* items,
-                                                        HeadLayout layout, AttentionTensors tensors) {
+                                                        HeadLayout layout, AttentionTensors tensors,
+                                                        Factor... factor) {
   constexpr int kThreads = 2 * kQueries / kTiles;
   extern __shared__ __align__(128) uint8_t memory[];
   const Tile<D> q_tile{reinterpret_cast<f16*>(memory)};
@@ -376,6 +391,7 @@ __global__ __launch_bounds__(2 * kQueries /
         float score[kTiles][kKeys / 8][4] = {};
         multiply_keys(q_tile, tile(2 * stage), m0, lane, score);
         if (layout.score_cap > 0) cap_scores(layout.score_cap, score);
+        (scale_scores(factor, score), ...);
         hide_unseen(in, item, pages, first, row, from, lane, score);
         if (pass == 0) {
           raise_high(score, high);
@@ -405,12 +421,31 @@ __global__ __launch_bounds__(2 * kQueries /
 
 constexpr int kMergeBlocks = 1024;
 
+/// Partial results over documents as a merge sees them.
+struct DocumentPartials {
+  int32_t first;  ///< partial rows from here on
+  float scale;    ///< the power of what all of a row's documents weigh together
+
+  /// What is added to their log-sum-exps, `lse(i)` of the row's partial results [begin, end).
+  template <class Lse>
+  __device__ float shift(const AttentionInputs& in, int begin, int end, Lse&& lse) const {
+    float high = -INFINITY, sum = 0;
+    for (int i = begin; i < end; ++i)
+      if (in.partials[i] >= first) high = fmaxf(high, lse(i));
+    if (high == -INFINITY) return 0;
+    for (int i = begin; i < end; ++i)
+      if (in.partials[i] >= first) sum += exp2f(lse(i) - high);
+    return (scale - 1) * log_sum(high, sum);
+  }
+};
+
 /// A block takes row after row, a warp head after head. `inputs` [1], `partial_out` [kv_heads, partial_rows ×
 /// group, D], `partial_lse` [kv_heads, partial_rows × group], `out` [rows, heads × head_dim], or `out8`
-/// instead; `sinks` [heads], where there are any.
-template <int D, bool kSinks>
+/// instead; `sinks` [heads], where there are any; `documents`: none, or DocumentPartials.
+template <int D, bool kSinks, class... Documents>
 __global__ void merge_kernel(const AttentionInputs* inputs, HeadLayout layout, const float* partial_out,
-                             const float* partial_lse, bf16* out, Fp8Rows out8, const float* sinks) {
+                             const float* partial_lse, bf16* out, Fp8Rows out8, const float* sinks,
+                             Documents... documents) {
   const AttentionInputs& in = *inputs;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int group = layout.heads / layout.kv_heads;
@@ -421,13 +456,19 @@ __global__ void merge_kernel(const AttentionInputs* inputs, HeadLayout layout, c
       auto query = [&](int i) {
         return (int64_t{head / group} * in.partial_rows + in.partials[i]) * group + head % group;
       };
+      float shift = 0;
+      ((shift = documents.shift(in, begin, end, [&](int i) { return partial_lse[query(i)]; })), ...);
+      auto lse = [&](int i) {
+        const float own = partial_lse[query(i)];
+        return ((in.partials[i] >= documents.first) || ...) ? own + shift : own;
+      };
       float high = -INFINITY;
-      for (int i = begin; i < end; ++i) high = fmaxf(high, partial_lse[query(i)]);
+      for (int i = begin; i < end; ++i) high = fmaxf(high, lse(i));
       float result[D / 32] = {};
       float sum = 0;
       for (int i = begin; i < end; ++i) {
         const int64_t at = query(i);
-        const float weight = exp2f(partial_lse[at] - high);
+        const float weight = exp2f(lse(i) - high);
         sum += weight;
 #pragma unroll
         for (int j = 0; j < D / 32; ++j) result[j] += weight * partial_out[at * D + j * 32 + lane];
@@ -461,46 +502,68 @@ __global__ void merge_kernel(const AttentionInputs* inputs, HeadLayout layout, c
   }
 }
 
-template <int D, int kQueries, int kTiles, bool kSinks>
+template <int D, int kQueries, int kTiles, bool kSinks, class... Factor>
 void launch_blocks(const AttentionInputs& in, const AttentionItem* items, int32_t count,
-                   const HeadLayout& layout, const AttentionTensors& tensors, cudaStream_t stream) {
+                   const HeadLayout& layout, const AttentionTensors& tensors, cudaStream_t stream,
+                   Factor... factor) {
   if (count == 0) return;
   constexpr int shared = (kQueries + 4 * kKeys) * D * static_cast<int>(sizeof(f16));
-  cudaFuncSetAttribute(attend_kernel<D, kQueries, kTiles, kSinks>,
+  cudaFuncSetAttribute(attend_kernel<D, kQueries, kTiles, kSinks, Factor...>,
                        cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
   const dim3 grid(static_cast<unsigned>(count), static_cast<unsigned>(layout.kv_heads));
-  attend_kernel<D, kQueries, kTiles, kSinks>
-      <<<grid, 2 * kQueries / kTiles, shared, stream>>>(in, items, layout, tensors);
+  attend_kernel<D, kQueries, kTiles, kSinks, Factor...>
+      <<<grid, 2 * kQueries / kTiles, shared, stream>>>(in, items, layout, tensors, factor...);
+}
+
+/// Blocks on any device; `items`: small ones, then large ones.
+template <int D, bool kSinks, class... Factor>
+void launch_all(const AttentionInputs& in, const AttentionItem* items, int32_t small, int32_t large,
+                const HeadLayout& layout, const AttentionTensors& tensors, cudaStream_t stream,
+                Factor... factor) {
+  // Heads of 256 leave no registers for 32 queries a warp.
+  launch_blocks<D, kLargeBlock, D <= 128 ? 2 : 1, kSinks>(in, items + small, large, layout, tensors, stream,
+                                                          factor...);
+  launch_blocks<D, kSmallBlock, 1, kSinks>(in, items, small, layout, tensors, stream, factor...);
+}
+
+template <int D, bool kSinks, class... Documents>
+void launch_merge(const AttentionInputs& in, const AttentionInputs* on_device, const HeadLayout& layout,
+                  const AttentionTensors& tensors, cudaStream_t stream, Documents... documents) {
+  if (in.merged_count > 0)
+    merge_kernel<D, kSinks><<<kMergeBlocks, 256, 0, stream>>>(on_device, layout, tensors.partial_out,
+                                                              tensors.partial_lse, tensors.out, tensors.out8,
+                                                              tensors.sinks, documents...);
 }
 
 template <int D, bool kSinks>
 void launch(const AttentionInputs& in, const AttentionInputs* on_device, const HeadLayout& layout,
             const AttentionTensors& tensors, cudaStream_t stream) {
-  if (!attend_hopper(in, on_device, layout, tensors, stream)) {
-    // Heads of 256 leave no registers for 32 queries a warp.
-    launch_blocks<D, kLargeBlock, D <= 128 ? 2 : 1, kSinks>(in, in.items + in.small_items, in.large_items,
-                                                            layout, tensors, stream);
-    launch_blocks<D, kSmallBlock, 1, kSinks>(in, in.items, in.small_items, layout, tensors, stream);
+  if (!attend_hopper(in, on_device, layout, tensors, stream))
+    launch_all<D, kSinks>(in, in.items, in.small_items, in.large_items, layout, tensors, stream);
+  launch_merge<D, kSinks>(in, on_device, layout, tensors, stream);
+}
+
+/// Calls launch(std::integral_constant<int, D>) for heads of `padded_dim`.
+template <class Launch>
+void for_heads(int32_t padded_dim, Launch&& launch) {
+  switch (padded_dim) {
+    case 32:
+      return launch(std::integral_constant<int, 32>{});
+    case 64:
+      return launch(std::integral_constant<int, 64>{});
+    case 128:
+      return launch(std::integral_constant<int, 128>{});
+    default:
+      return launch(std::integral_constant<int, 256>{});
   }
-  if (in.merged_count > 0)
-    merge_kernel<D, kSinks><<<kMergeBlocks, 256, 0, stream>>>(on_device, layout, tensors.partial_out,
-                                                              tensors.partial_lse, tensors.out, tensors.out8,
-                                                              tensors.sinks);
 }
 
 template <bool kSinks>
 void attend_as(const AttentionInputs& inputs, const AttentionInputs* on_device, const HeadLayout& layout,
                const AttentionTensors& tensors, cudaStream_t stream) {
-  switch (layout.padded_dim) {
-    case 32:
-      return launch<32, kSinks>(inputs, on_device, layout, tensors, stream);
-    case 64:
-      return launch<64, kSinks>(inputs, on_device, layout, tensors, stream);
-    case 128:
-      return launch<128, kSinks>(inputs, on_device, layout, tensors, stream);
-    default:
-      return launch<256, kSinks>(inputs, on_device, layout, tensors, stream);
-  }
+  for_heads(layout.padded_dim, [&](auto dim) {
+    launch<decltype(dim)::value, kSinks>(inputs, on_device, layout, tensors, stream);
+  });
 }
 
 }  // namespace

@@ -29,6 +29,12 @@ struct Run {
   Look own;  ///< of the first row; each further row sees one key more
 };
 
+/// Rows that see the same keys of tiles that are apart.
+struct Readers {
+  std::vector<Look> looks;
+  std::vector<int32_t> rows;
+};
+
 /// Runs whose rows see the same keys before their own.
 struct Trunk {
   std::vector<Look> looks;
@@ -62,17 +68,23 @@ class Planner {
     plan.pages.clear();
     plan.page_positions.clear();
     plan.items.clear();
+    plan.document_items.clear();
     trunks_.clear();
-    find_looks();
-    find_runs();
     partial_.assign(rows(), false);
     lifted_.clear();
+    if (std::ranges::any_of(batch.tiles, &AttentionTile::apart)) {
+      find_looks(true);
+      add_documents();
+    }
+    find_looks(false);
+    find_runs();
     if (!shape_.fixed) lift_shared_spans();
     for (const Trunk& trunk : trunks_) add_blocks(trunk);
     if (window > 0) leave_out_pages();
     if (!shape_.fixed) cut_long_items();
     list_partials();
-    order_items();
+    plan.small_items = order_items(plan.items);
+    plan.small_document_items = order_items(plan.document_items);
   }
 
  private:
@@ -81,6 +93,7 @@ class Planner {
     return std::span(looks_).subspan(static_cast<size_t>(begin_[row]),
                                      static_cast<size_t>(begin_[row + 1] - begin_[row]));
   }
+  int32_t listed_pages() const { return static_cast<int32_t>(plan_->pages.size()); }
   int32_t pages_for(int32_t keys) const { return (keys + shape_.page_size - 1) / shape_.page_size; }
   int32_t most_rows(int32_t queries) const { return std::max(1, queries / shape_.group); }
 
@@ -92,29 +105,58 @@ class Planner {
     return keys;
   }
 
-  void find_looks() {
+  /// What rows see of tiles that are apart, or of the others.
+  void find_looks(bool apart) {
+    const auto each_look = [&](auto&& body) {
+      for (size_t tile = 0; tile < batch_->tiles.size(); ++tile) {
+        const AttentionTile& seen = batch_->tiles[tile];
+        if (seen.apart != apart) continue;
+        for (int32_t i = seen.first_row; i < seen.first_row + seen.row_count; ++i) {
+          const TileRow& look = batch_->tile_rows[static_cast<size_t>(i)];
+          if (look.visible > 0) body(static_cast<int32_t>(tile), look);
+        }
+      }
+    };
     begin_.assign(rows() + 1, 0);
-    for (const TileRow& look : batch_->tile_rows)
-      begin_[static_cast<size_t>(look.row) + 1] += look.visible > 0;
+    each_look([&](int32_t, const TileRow& look) { ++begin_[static_cast<size_t>(look.row) + 1]; });
     for (size_t row = 0; row < rows(); ++row) begin_[row + 1] += begin_[row];
     looks_.resize(static_cast<size_t>(begin_[rows()]));
     next_.assign(begin_.begin(), begin_.end() - 1);
-    for (size_t tile = 0; tile < batch_->tiles.size(); ++tile) {
-      const AttentionTile& seen = batch_->tiles[tile];
-      for (int32_t i = seen.first_row; i < seen.first_row + seen.row_count; ++i) {
-        const TileRow& look = batch_->tile_rows[static_cast<size_t>(i)];
-        if (look.visible > 0)
-          looks_[static_cast<size_t>(next_[static_cast<size_t>(look.row)]++)] = {static_cast<int32_t>(tile),
-                                                                                 look.visible};
+    each_look([&](int32_t tile, const TileRow& look) {
+      looks_[static_cast<size_t>(next_[static_cast<size_t>(look.row)]++)] = {tile, look.visible};
+    });
+  }
+
+  /// Blocks of the rows that see the same keys apart: their results are merged with those of all other keys.
+  void add_documents() {
+    readers_.clear();
+    by_looks_.clear();
+    size_t last = 0;
+    for (size_t row = 0; row < rows(); ++row) {
+      const auto seen = looks(row);
+      if (seen.empty()) continue;
+      partial_[row] = true;
+      if (readers_.empty() || !std::ranges::equal(seen, readers_[last].looks)) {
+        const auto [found, added] =
+            by_looks_.try_emplace(std::vector<Look>(seen.begin(), seen.end()), readers_.size());
+        if (added) readers_.push_back({found->first, {}});
+        last = found->second;
       }
+      readers_[last].rows.push_back(static_cast<int32_t>(row));
+    }
+    for (const Readers& readers : readers_) {
+      const int32_t first_page = listed_pages();
+      for (const Look& look : readers.looks) add_pages(look, kWholePage, 0, kAllRows);
+      add_whole_blocks(readers.rows, first_page, plan_->document_items);
     }
   }
 
   /// Whether row + 1 follows row in the same segment.
   bool goes_on(size_t row) const {
     const auto a = looks(row), b = looks(row + 1);
-    return a.size() == b.size() && std::equal(a.begin(), a.end() - 1, b.begin()) &&
-           a.back().tile == b.back().tile && a.back().visible + 1 == b.back().visible;
+    return partial_[row] == partial_[row + 1] && a.size() == b.size() &&
+           std::equal(a.begin(), a.end() - 1, b.begin()) && a.back().tile == b.back().tile &&
+           a.back().visible + 1 == b.back().visible;
   }
 
   void find_runs() {
@@ -189,17 +231,28 @@ class Planner {
       const Look look = lifted_[i].first;
       size_t end = i;
       while (end < lifted_.size() && lifted_[end].first == look) ++end;
-      const auto first_page = static_cast<int32_t>(plan_->pages.size());
+      const int32_t first_page = listed_pages();
       add_pages(look, kWholePage, 0, kAllRows);
-      const auto last_page = static_cast<int32_t>(plan_->pages.size());
-      const bool large = end - i > static_cast<size_t>(most_rows(kSmallBlock));
-      const auto block = static_cast<size_t>(most_rows(large ? kLargeBlock : kSmallBlock));
-      for (; i < end; i += std::min(block, end - i)) {
-        const size_t count = std::min(block, end - i);
-        const auto first_row = static_cast<int32_t>(plan_->rows.size());
-        for (size_t j = i; j < i + count; ++j) plan_->rows.push_back(lifted_[j].second);
-        plan_->items.push_back(
-            {first_row, static_cast<int32_t>(count), 0, first_page, last_page - first_page, 0});
+      std::vector<int32_t> of_rows;
+      for (; i < end; ++i) of_rows.push_back(lifted_[i].second);
+      add_whole_blocks(of_rows, first_page, plan_->items);
+    }
+  }
+
+  /// Partial blocks of rows that all see the plan's pages from `first_page` on.
+  void add_whole_blocks(std::span<const int32_t> of_rows, int32_t first_page,
+                        std::vector<AttentionItem>& items) {
+    const bool large = of_rows.size() > static_cast<size_t>(most_rows(kSmallBlock));
+    const auto block = static_cast<size_t>(most_rows(large ? kLargeBlock : kSmallBlock));
+    const int32_t end = listed_pages();
+    for (size_t at = 0; at < of_rows.size(); at += block) {
+      const auto some = of_rows.subspan(at, std::min(block, of_rows.size() - at));
+      const auto first_row = static_cast<int32_t>(plan_->rows.size());
+      plan_->rows.insert(plan_->rows.end(), some.begin(), some.end());
+      for (int32_t page = first_page; page < end;) {
+        const int32_t taken = std::min(piece(), end - page);
+        items.push_back({first_row, static_cast<int32_t>(some.size()), 0, page, taken, 0});
+        page += taken;
       }
     }
   }
@@ -235,8 +288,16 @@ class Planner {
   void leave_out_pages() {
     std::vector<AttentionPage> pages;
     std::vector<int32_t> positions;
+    for (std::vector<AttentionItem>* items : {&plan_->items, &plan_->document_items})
+      leave_out_pages(*items, pages, positions);
+    plan_->pages = std::move(pages);
+    plan_->page_positions = std::move(positions);
+  }
+
+  void leave_out_pages(std::vector<AttentionItem>& from, std::vector<AttentionPage>& pages,
+                       std::vector<int32_t>& positions) const {
     std::vector<AttentionItem> items;
-    for (AttentionItem item : plan_->items) {
+    for (AttentionItem item : from) {
       const auto first_page = static_cast<int32_t>(pages.size());
       const int32_t of_all = earliest_row(item, 0, kAllRows);
       for (int32_t p = item.first_page; p < item.first_page + item.page_count; ++p) {
@@ -252,9 +313,7 @@ class Planner {
       item.page_count = static_cast<int32_t>(pages.size()) - first_page;
       if (item.page_count > 0) items.push_back(item);
     }
-    plan_->pages = std::move(pages);
-    plan_->page_positions = std::move(positions);
-    plan_->items = std::move(items);
+    from = std::move(items);
   }
 
   void add_blocks(const Trunk& trunk) {
@@ -379,15 +438,22 @@ class Planner {
   /// Pieces no longer than an even share keep every multiprocessor busy to the end.
   void cut_long_items() {
     int64_t total = 0;
-    for (const AttentionItem& item : plan_->items) total += item.page_count;
+    for (const auto* items : {&plan_->items, &plan_->document_items})
+      for (const AttentionItem& item : *items) total += item.page_count;
     const int64_t share = total / std::max(1, shape_.wanted);
     const int64_t step = std::max(1, 128 / shape_.page_size);
     const auto piece = static_cast<int32_t>(
         std::max<int64_t>(kShortestPiece / shape_.page_size, (share + step - 1) / step * step));
-    const size_t count = plan_->items.size();
+    for (std::vector<AttentionItem>* items : {&plan_->items, &plan_->document_items})
+      cut_items(*items, piece, step);
+  }
+
+  /// Where it pays, into pieces of about `piece` pages, each a multiple of `step`.
+  static void cut_items(std::vector<AttentionItem>& items, int32_t piece, int64_t step) {
+    const size_t count = items.size();
     for (size_t i = 0; i < count; ++i) {
-      if (plan_->items[i].page_count <= piece + piece / 2) continue;
-      AttentionItem rest = plan_->items[i];
+      if (items[i].page_count <= piece + piece / 2) continue;
+      AttentionItem rest = items[i];
       rest.first_partial = 0;
       const int32_t pieces = (rest.page_count + piece - 1) / piece;
       const auto even =
@@ -399,25 +465,26 @@ class Planner {
         rest.first_page += part.page_count;
         rest.page_count -= part.page_count;
         if (first)
-          plan_->items[i] = part;
+          items[i] = part;
         else
-          plan_->items.push_back(part);
+          items.push_back(part);
         first = false;
       }
     }
   }
 
-  /// Small blocks before large ones; among them the longest first, so that the last to run are short.
-  void order_items() {
+  /// Small blocks before large ones; among them the longest first, so that the last to run are short. Returns
+  /// how many are small.
+  int32_t order_items(std::vector<AttentionItem>& items) const {
     auto rank = [&](const AttentionItem& item) {
       return std::pair(item.row_count * shape_.group > kSmallBlock, -item.page_count);
     };
-    std::stable_sort(plan_->items.begin(), plan_->items.end(),
+    std::stable_sort(items.begin(), items.end(),
                      [&](const AttentionItem& a, const AttentionItem& b) { return rank(a) < rank(b); });
-    plan_->small_items = static_cast<int32_t>(
-        std::partition_point(plan_->items.begin(), plan_->items.end(),
+    return static_cast<int32_t>(
+        std::partition_point(items.begin(), items.end(),
                              [&](const AttentionItem& item) { return !rank(item).first; }) -
-        plan_->items.begin());
+        items.begin());
   }
 
   /// A row's partial results are merged in the order of its pieces.
@@ -429,11 +496,14 @@ class Planner {
       for (int32_t i = 0; i < item.row_count; ++i)
         body(static_cast<size_t>(plan_->rows[static_cast<size_t>(item.first_row + i)]), i);
     };
-    for (AttentionItem& item : plan_->items) {
-      if (item.first_partial < 0) continue;
-      item.first_partial = plan_->partial_rows;
-      plan_->partial_rows += item.row_count;
-      for_rows(item, [&](size_t row, int32_t) { ++count[row]; });
+    for (std::vector<AttentionItem>* items : {&plan_->items, &plan_->document_items}) {
+      plan_->first_document_partial = plan_->partial_rows;
+      for (AttentionItem& item : *items) {
+        if (item.first_partial < 0) continue;
+        item.first_partial = plan_->partial_rows;
+        plan_->partial_rows += item.row_count;
+        for_rows(item, [&](size_t row, int32_t) { ++count[row]; });
+      }
     }
     plan_->merged_rows.clear();
     plan_->partial_begin.assign(1, 0);
@@ -444,12 +514,13 @@ class Planner {
       count[row] = plan_->partial_begin[plan_->partial_begin.size() - 2];
     }
     plan_->partials.resize(static_cast<size_t>(plan_->partial_rows));
-    for (const AttentionItem& item : plan_->items) {
-      if (item.first_partial < 0) continue;
-      for_rows(item, [&](size_t row, int32_t i) {
-        plan_->partials[static_cast<size_t>(count[row]++)] = item.first_partial + i;
-      });
-    }
+    for (const auto* items : {&plan_->items, &plan_->document_items})
+      for (const AttentionItem& item : *items) {
+        if (item.first_partial < 0) continue;
+        for_rows(item, [&](size_t row, int32_t i) {
+          plan_->partials[static_cast<size_t>(count[row]++)] = item.first_partial + i;
+        });
+      }
   }
 
   AttentionShape shape_;
@@ -460,7 +531,8 @@ class Planner {
   std::vector<Trunk> trunks_;
   std::unordered_map<std::vector<Look>, size_t, LooksHash> by_looks_;
   std::vector<int64_t> rows_of_tile_;
-  std::vector<bool> partial_;  ///< rows with a lifted span
+  std::vector<bool> partial_;  ///< rows with a lifted span, or with keys that are apart
+  std::vector<Readers> readers_;
   std::vector<Run> waiting_, block_;
   std::vector<int32_t> own_ends_;  ///< of a packed block: where the pages of the trunk and of each run end
   std::vector<std::pair<Look, int32_t>> lifted_;  ///< and the row that looks

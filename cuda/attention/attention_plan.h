@@ -16,6 +16,10 @@ struct AttentionPlan {
   int32_t window = 0;
   std::vector<AttentionItem> items;  ///< small blocks, then large ones
   int32_t small_items = 0;
+  std::vector<AttentionItem>
+      document_items;  ///< the same, over keys of tiles that are apart; all are partial
+  int32_t small_document_items = 0;
+  int32_t first_document_partial = 0;  ///< partial rows from here on are of document_items
   std::vector<int32_t> merged_rows;    ///< [merged rows]
   std::vector<int32_t> partial_begin;  ///< [merged rows + 1]
   std::vector<int32_t> partials;       ///< [partial rows of all merged rows]
@@ -32,7 +36,8 @@ struct AttentionShape {
 /// Finds the blocks. Rows that see the same spans before their own segment (its trunk) go into one block: the
 /// trunk is read once for all of them, then each row's own keys. Where a block would be mostly empty and
 /// others see the same long span, that span becomes blocks of its own and results are merged.
-/// Pages that lie outside the windows of all rows of a block are left out.
+/// Pages that lie outside the windows of all rows of a block are left out. Keys of tiles that are apart have
+/// blocks of their own.
 using AttentionPlanner = std::function<void(const StepBatch& batch, int32_t window, AttentionPlan& plan)>;
 /// A planner that keeps its memory from step to step.
 AttentionPlanner make_attention_planner(AttentionShape shape);

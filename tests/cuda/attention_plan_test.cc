@@ -17,9 +17,13 @@ using cuda::AttentionPlan;
 using cuda::AttentionPlanner;
 using cuda::make_attention_planner;
 
-std::vector<std::vector<int32_t>> slots_seen(const StepBatch& batch, int32_t page_size, int32_t window = 0) {
+enum class Of { all, documents, others };
+
+std::vector<std::vector<int32_t>> slots_seen(const StepBatch& batch, int32_t page_size, int32_t window = 0,
+                                             Of of = Of::all) {
   std::vector<std::vector<int32_t>> seen(static_cast<size_t>(batch.rows()));
   for (const AttentionTile& tile : batch.tiles) {
+    if (tile.apart ? of == Of::others : of == Of::documents) continue;
     const int32_t* pages = batch.pages.data() + batch.spans[static_cast<size_t>(tile.span)].first_page;
     for (int32_t i = tile.first_row; i < tile.first_row + tile.row_count; ++i) {
       const TileRow& look = batch.tile_rows[static_cast<size_t>(i)];
@@ -35,12 +39,15 @@ std::vector<std::vector<int32_t>> slots_seen(const StepBatch& batch, int32_t pag
 
 /// The same, from the plan alone; with a window, `positions` [rows] are those of the rows.
 std::vector<std::vector<int32_t>> slots_planned(const AttentionPlan& plan, size_t rows,
-                                                std::span<const int32_t> positions = {}) {
+                                                std::span<const int32_t> positions = {}, Of of = Of::all) {
   std::vector<std::vector<int32_t>> seen(rows);
   const auto hidden = [&](size_t row, size_t page, int32_t key) {
     return plan.window > 0 && plan.page_positions[page] + key <= positions[row] - plan.window;
   };
-  for (const AttentionItem& item : plan.items) {
+  std::vector<AttentionItem> items;
+  if (of != Of::documents) items = plan.items;
+  if (of != Of::others) items.insert(items.end(), plan.document_items.begin(), plan.document_items.end());
+  for (const AttentionItem& item : items) {
     for (int32_t i = 0; i < item.row_count; ++i) {
       const auto row = static_cast<size_t>(plan.rows[static_cast<size_t>(item.first_row + i)]);
       const int32_t number = item.row_offset + i;
@@ -59,13 +66,16 @@ std::vector<std::vector<int32_t>> slots_planned(const AttentionPlan& plan, size_
 void check_partials(const AttentionPlan& plan) {
   std::map<int32_t, std::vector<int32_t>> partials;
   std::map<int32_t, int32_t> blocks;
-  for (const AttentionItem& item : plan.items) {
-    for (int32_t i = 0; i < item.row_count; ++i) {
-      const int32_t row = plan.rows[static_cast<size_t>(item.first_row + i)];
-      ++blocks[row];
-      if (item.first_partial >= 0) partials[row].push_back(item.first_partial + i);
-    }
-  }
+  for (const auto* items : {&plan.items, &plan.document_items})
+    for (const AttentionItem& item : *items)
+      for (int32_t i = 0; i < item.row_count; ++i) {
+        const int32_t row = plan.rows[static_cast<size_t>(item.first_row + i)];
+        ++blocks[row];
+        if (item.first_partial >= 0) partials[row].push_back(item.first_partial + i);
+        // How a merge tells them apart.
+        const bool documents = item.first_partial >= plan.first_document_partial;
+        EXPECT_EQ(documents && item.first_partial >= 0, items == &plan.document_items);
+      }
   ASSERT_EQ(plan.partial_begin.size(), plan.merged_rows.size() + 1);
   ASSERT_EQ(partials.size(), plan.merged_rows.size());
   for (size_t i = 0; i < plan.merged_rows.size(); ++i) {
@@ -148,6 +158,40 @@ TEST(AttentionPlan, ShowsEveryRowTheKeysOfItsWindowOnce) {
   EXPECT_GT(left_out, 1000);
 }
 
+TEST(AttentionPlan, KeepsKeysThatAreWeighedApartInBlocksOfTheirOwn) {
+  std::mt19937 random(5);
+  AttentionPlan plan;
+  int64_t documents = 0, large = 0;
+  for (int round = 0; round < 60; ++round) {
+    test::LooksShape shape;
+    shape.page_size = std::array{8, 16, 32, 64}[static_cast<size_t>(round % 4)];
+    shape.longest = round % 5 == 0 ? 3000 : 200;
+    shape.longest_run = round % 3 == 0 ? 500 : 30;
+    test::RandomLooks looks = make_random_looks(random, shape);
+    test::weigh_apart(random, {0.5f, 0.8f}, looks.batch);
+    const int32_t group = std::array{1, 2, 3, 4, 8, 16}[static_cast<size_t>(round % 6)];
+    const int32_t window = std::array{0, 7, 0, 300, 100'000}[static_cast<size_t>(round % 5)];
+    const AttentionPlanner planner =
+        make_attention_planner({group, shape.page_size, round % 2 == 0 ? 4 : 500, round % 7 == 0});
+    planner(looks.batch, window, plan);
+    const auto rows = static_cast<size_t>(looks.batch.rows());
+    for (const Of of : {Of::documents, Of::others})
+      EXPECT_EQ(slots_planned(plan, rows, looks.batch.positions, of),
+                slots_seen(looks.batch, shape.page_size, window, of));
+    check_partials(plan);
+    for (size_t i = 0; i < plan.document_items.size(); ++i) {
+      const int32_t queries = plan.document_items[i].row_count * group;
+      EXPECT_LE(queries, cuda::kLargeBlock);
+      EXPECT_EQ(queries <= cuda::kSmallBlock, i < static_cast<size_t>(plan.small_document_items));
+      EXPECT_GT(plan.document_items[i].page_count, 0);
+    }
+    documents += static_cast<int64_t>(plan.document_items.size());
+    large += static_cast<int64_t>(plan.document_items.size()) - plan.small_document_items;
+  }
+  EXPECT_GT(documents, 1000);
+  EXPECT_GT(large, 20);
+}
+
 /// `count` rows, each with its own span of `own` keys, behind one span of `shared` keys.
 StepBatch fan(int32_t count, int32_t shared, int32_t own, int32_t page_size) {
   StepBatch batch;
@@ -220,6 +264,7 @@ TEST(AttentionPlan, LiftsASpanWhoseReadersAreScattered) {
 std::vector<std::vector<AttentionPage>> recipe(const AttentionPlan& plan, int32_t row) {
   std::vector<std::vector<AttentionPage>> blocks;
   std::vector<AttentionItem> items = plan.items;  // in the order of their partial results
+  items.insert(items.end(), plan.document_items.begin(), plan.document_items.end());
   std::stable_sort(items.begin(), items.end(), [](const AttentionItem& a, const AttentionItem& b) {
     return a.first_partial < b.first_partial;
   });
@@ -253,6 +298,7 @@ TEST(AttentionPlan, FixedPlansDoNotDependOnOtherRows) {
     whole.positions.assign(whole.tokens.size(), 0);
     whole.kv_slots.assign(whole.tokens.size(), 0);
     whole.decode_tokens = whole.rows() / 2;
+    if (round % 4 >= 2) test::weigh_apart(random, {0.5f, 0.8f}, whole);
     const AttentionPlanner planner = make_attention_planner({4, 16, 500, true});
     AttentionPlan plan, part_plan;
     planner(whole, 0, plan);

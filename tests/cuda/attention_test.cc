@@ -1,10 +1,12 @@
 // Span attention on the device against fp64 sums over what the step says each row sees.
 #include <cmath>
+#include <functional>
 #include <gtest/gtest.h>
 #include <optional>
 
 #include "core/model/e4m3.h"
 #include "cuda/attention/attention_plan.h"
+#include "cuda/attention/documents.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/base/devices.h"
 #include "cuda/ops/ops.h"
@@ -32,9 +34,11 @@ DeviceMemory<T> send(const std::vector<T>& values) {
 /// Of e4m3's three bits: half a step of 1/8, evenly spread, of numbers just above a power of two.
 constexpr double kMostRounding = 0.0361;
 
+using Attend = std::function<void(const AttentionTensors& tensors)>;
+
 /// Attends again, with e4m3 results.
-void expect_same_in_fp8(const AttentionInputs& in, const AttentionInputs* on_device, const HeadLayout& layout,
-                        AttentionTensors tensors, const std::vector<float>& right) {
+void expect_same_in_fp8(const Attend& attend, const HeadLayout& layout, AttentionTensors tensors,
+                        const std::vector<float>& right) {
   const auto cols = int64_t{layout.heads} * layout.head_dim, rows = static_cast<int64_t>(right.size()) / cols;
   const DeviceMemory<e4m3> values(rows * cols);
   const DeviceMemory<float> scales(rows), blocks(rows * layout.heads);
@@ -42,7 +46,7 @@ void expect_same_in_fp8(const AttentionInputs& in, const AttentionInputs* on_dev
   check(cudaMemset(blocks.data(), 0xff, static_cast<size_t>(blocks.size()) * 4), "poison");
   tensors.out = nullptr;
   tensors.out8 = {values.data(), scales.data(), blocks.data()};
-  attend(in, on_device, layout, tensors, nullptr);
+  attend(tensors);
   align_rows(tensors.out8, static_cast<int32_t>(rows), static_cast<int32_t>(cols), nullptr);
   check(cudaDeviceSynchronize(), "attention");
   std::vector<e4m3> got(right.size());
@@ -149,14 +153,26 @@ std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& la
   }
   const auto d_sinks = send(sinks);
   if (!sinks.empty()) tensors.sinks = d_sinks.data();
-  attend(in, on_device.data(), layout, tensors, nullptr);
+  const auto document_items = send(plan.document_items);
+  const auto all_documents = static_cast<int32_t>(plan.document_items.size());
+  const DocumentBlocks documents{document_items.data(),
+                                 plan.small_document_items,
+                                 all_documents - plan.small_document_items,
+                                 plan.first_document_partial,
+                                 batch.document_softmax.temperature,
+                                 batch.document_softmax.scale};
+  const Attend attend = [&](const AttentionTensors& with) {
+    all_documents > 0 ? attend_with_documents(in, on_device.data(), layout, with, documents, nullptr)
+                      : cuda::attend(in, on_device.data(), layout, with, nullptr);
+  };
+  attend(tensors);
   check(cudaDeviceSynchronize(), "attention");
   std::vector<bf16> result(static_cast<size_t>(count));
   check(cudaMemcpy(result.data(), out.data(), result.size() * sizeof(bf16), cudaMemcpyDeviceToHost),
         "result");
   std::vector<float> values(result.size());
   for (size_t i = 0; i < result.size(); ++i) values[i] = __bfloat162float(result[i]);
-  if (rounds_to_fp8(layout, page_size)) expect_same_in_fp8(in, on_device.data(), layout, tensors, values);
+  if (rounds_to_fp8(layout, page_size)) expect_same_in_fp8(attend, layout, tensors, values);
   return values;
 }
 
@@ -208,7 +224,11 @@ void compare_numbers(const test::RandomLooks& looks, const Heads& heads, int32_t
   const auto got = attend_on_device(batch, layout, page_size, wanted, fixed, q, k, v,
                                     narrow ? &*narrow : nullptr, window, sinks);
 
-  std::vector<std::vector<int32_t>> slots(static_cast<size_t>(batch.rows()));
+  struct Seen {
+    int32_t slot;
+    bool apart;
+  };
+  std::vector<std::vector<Seen>> slots(static_cast<size_t>(batch.rows()));
   for (const AttentionTile& tile : batch.tiles) {
     const int32_t* pages = batch.pages.data() + batch.spans[static_cast<size_t>(tile.span)].first_page;
     for (int32_t i = tile.first_row; i < tile.first_row + tile.row_count; ++i) {
@@ -216,7 +236,8 @@ void compare_numbers(const test::RandomLooks& looks, const Heads& heads, int32_t
       const int32_t first = batch.spans[static_cast<size_t>(tile.span)].first_seen(
           window > 0 ? batch.positions[static_cast<size_t>(look.row)] : 0, window);
       for (int32_t key = first; key < look.visible; ++key)
-        slots[static_cast<size_t>(look.row)].push_back(pages[key / page_size] * page_size + key % page_size);
+        slots[static_cast<size_t>(look.row)].push_back(
+            {pages[key / page_size] * page_size + key % page_size, tile.apart});
     }
   }
   const auto floats = [](const std::vector<f16>& from) {
@@ -233,18 +254,26 @@ void compare_numbers(const test::RandomLooks& looks, const Heads& heads, int32_t
       if (sinks.empty() && head > 0 && head < heads.heads - 1) continue;
       const float* query =
           queries.data() + (static_cast<int64_t>(row) * heads.heads + head) * heads.padded_dim;
-      std::vector<double> out(static_cast<size_t>(heads.head_dim), 0.0);
+      std::vector<double> out(static_cast<size_t>(heads.head_dim), 0.0), of_documents = out;
       double sum = sinks.empty() ? 0 : std::exp2(static_cast<double>(sinks[static_cast<size_t>(head)]));
-      for (int32_t slot : slots[row]) {
+      double documents = 0;
+      for (const auto& [slot, apart] : slots[row]) {
         const int64_t at = (int64_t{head / group} * layout.slots + slot) * heads.padded_dim;
         double score = 0;
         for (int32_t d = 0; d < heads.head_dim; ++d)
           score += static_cast<double>(query[d]) * static_cast<double>(keys[static_cast<size_t>(at + d)]);
         if (cap > 0) score = static_cast<double>(cap) * std::tanh(score / static_cast<double>(cap));
+        if (apart) score /= static_cast<double>(batch.document_softmax.temperature);
         const double weight = std::exp2(score);
-        sum += weight;
+        (apart ? documents : sum) += weight;
         for (int32_t d = 0; d < heads.head_dim; ++d)
-          out[static_cast<size_t>(d)] += weight * static_cast<double>(values[static_cast<size_t>(at + d)]);
+          (apart ? of_documents : out)[static_cast<size_t>(d)] +=
+              weight * static_cast<double>(values[static_cast<size_t>(at + d)]);
+      }
+      if (documents > 0) {
+        const double scaled = std::pow(documents, static_cast<double>(batch.document_softmax.scale));
+        for (size_t d = 0; d < out.size(); ++d) out[d] += scaled / documents * of_documents[d];
+        sum += scaled;
       }
       double error = 0, square = 0;
       for (int32_t d = 0; d < heads.head_dim; ++d) {
@@ -375,6 +404,40 @@ TEST(Attention, CountsASinkOnceHoweverManyPiecesThereAre) {
             looks, heads, 16, wanted, random,
             fmt::format("heads of {}, cut for {}{}", heads.head_dim, wanted, fixed ? ", fixed" : ""), fixed,
             false, false, 0, 0, sinks);
+  }
+}
+
+TEST(Attention, EqualsPlainSumsWhereDocumentsAreWeighedApart) {
+  NEED_GPU();
+  std::mt19937 random(21);
+  const Heads kinds[] = {
+      {8, 2, 128, 128}, {16, 2, 64, 64}, {4, 1, 256, 256}, {4, 2, 96, 128}, {4, 2, 32, 32}};
+  const DocumentSoftmax softmaxes[] = {{0.5f, 1}, {1, 0.7f}, {0.3f, 0.4f}, {1, 1}};
+  for (int round = 0; round < 40; ++round) {
+    const Heads heads = kinds[round % 5];
+    test::LooksShape shape;
+    shape.page_size = round % 6 == 5 ? 32 : 16;  // by 32: the kernels for any GPU
+    shape.longest = round % 4 == 0 ? 1500 : 150;
+    shape.longest_run = round % 3 == 0 ? 300 : 30;
+    shape.most_rows = 300;
+    test::RandomLooks looks = make_random_looks(random, shape);
+    test::weigh_apart(random, softmaxes[round % 4], looks.batch);
+    const int32_t wanted = round % 2 == 0 ? 4 : 500;
+    const int32_t window = std::array{0, 7, 128, 0, 300}[static_cast<size_t>(round / 5 % 5)];
+    const std::vector<float> sinks = make_sinks(heads.heads, random);
+    const std::string what =
+        fmt::format("round {}: heads {}/{} of {}, pages of {}, window {}, {} documents", round, heads.heads,
+                    heads.kv_heads, heads.head_dim, shape.page_size, window, round % 4);
+    for (const bool fixed : {false, true}) {
+      const std::string how = what + (fixed ? ", fixed" : "");
+      const auto compare = [&](const std::string& with, float cap, const std::vector<float>& own_sinks) {
+        compare_numbers(looks, heads, shape.page_size, wanted, random, how + with, fixed, false, false,
+                        window, cap, own_sinks);
+      };
+      compare("", 0, {});
+      compare(", capped", 2, {});
+      compare(", sinks", 0, sinks);
+    }
   }
 }
 

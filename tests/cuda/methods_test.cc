@@ -135,6 +135,66 @@ TEST(CudaMethods, LogitsAgreeWithTheCpu) {
   }
 }
 
+/// A backend that takes documents for any other keys.
+class NoTemperature : public CountingBackend {
+ public:
+  explicit NoTemperature(Backend& inner) : CountingBackend(inner.config(), 0, 0), inner_(inner) {}
+  void allocate_kv(int32_t pages, int32_t page_size) override { inner_.allocate_kv(pages, page_size); }
+  void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
+    StepBatch plain = batch;
+    plain.document_softmax = {};
+    inner_.step(plain, picked, logits);
+  }
+
+ private:
+  Backend& inner_;
+};
+
+TEST(CudaMethods, DocumentsAreWeighedApartAsOnTheCpu) {
+  NEED_GPU();
+  std::vector<std::pair<const char*, RandomModelShape>> shapes = kShapes;
+  const auto add = [&](const char* name, int32_t head_dim, void (*change)(ModelConfig&)) {
+    shapes.push_back({name, {.hidden = 64, .head_dim = head_dim, .vocab = 500, .change = change}});
+  };
+  add("windows", 64, [](ModelConfig& config) { config.layers[0].window = 40; });
+  add("caps", 128, [](ModelConfig& config) { config.score_cap = 5; });
+  add("gpt-oss", 64, [](ModelConfig& config) {
+    test::use_gpt_oss(config);
+    config.experts.ffn = 48;
+    config.experts.per_token = config.experts.count;  // so that no rounding changes a choice
+  });
+  uint32_t seed = 40;
+  for (const auto& [name, shape] : shapes) {
+    const Model model = make_random_model(shape, ++seed);
+    for (const int32_t longest : {12, 150})
+      for (const bool fp8_keys : {false, true}) {
+        auto records = make_random_records(
+            {.records = 8, .questions = 6, .vocab = 500, .max_tokens = 4, .own_questions = true}, seed);
+        test::add_random_chains(records, 6, longest, seed);
+        std::vector<Stack> stacks;
+        build_ape(records, true, stacks, {0.4f, 0.6f});
+        for (const int32_t rows : {11, 2000}) {
+          const EngineOptions options{.tokens_per_step = rows, .pages = 4000};
+          const std::string what = fmt::format("{}: documents of {}, steps of {}{}", name, longest, rows,
+                                               fp8_keys ? ", keys in FP8" : "");
+          const auto cpu = make_quick_backend(model, 2), other = make_quick_backend(model, 2);
+          const auto gpu = make_cuda_backend(model, {.fp8_keys = fp8_keys});
+          SideBySide both(*cpu, *gpu);
+          EXPECT_EQ(decode(both, stacks, options).size(), 48u);
+          // What rounding does to a score, the temperature makes 2.5 times as large.
+          both.errors.expect_below(fp8_keys ? 0.25 : 0.06, fp8_keys ? 1 : 0.3, what);
+          both.errors.print(what);
+          if (fp8_keys) continue;
+          NoTemperature without(*other);
+          SideBySide ignored(*cpu, without);
+          decode(ignored, stacks, options);
+          EXPECT_GT(ignored.errors.mean(), 3 * both.errors.mean())
+              << what << ": the test must tell them apart";
+        }
+      }
+  }
+}
+
 TEST(CudaMethods, AnswersAgreeWithOnePromptPerQuestionAndWithTheCpu) {
   NEED_GPU();
   const Model model = make_random_model({.hidden = 64, .head_dim = 64}, 31);

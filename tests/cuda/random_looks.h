@@ -85,4 +85,24 @@ inline RandomLooks make_random_looks(std::mt19937& random, const LooksShape& sha
   return LooksMaker(random, shape).make();
 }
 
+/// Has rows weigh some of the spans that they see apart: all rows that look at one, or every third.
+inline void weigh_apart(std::mt19937& random, const DocumentSoftmax& softmax, StepBatch& batch) {
+  batch.document_softmax = softmax;
+  std::vector<AttentionTile> tiles;
+  std::vector<TileRow> rows;
+  for (const AttentionTile& tile : batch.tiles) {
+    const auto kind = random() % 4;  // 0: apart, 1: for some rows, else: for none
+    for (const bool apart : {false, true}) {
+      AttentionTile part{tile.span, static_cast<int32_t>(rows.size()), 0, apart};
+      for (int32_t i = 0; i < tile.row_count; ++i)
+        if ((kind == 0 || (kind == 1 && i % 3 == 0)) == apart)
+          rows.push_back(batch.tile_rows[static_cast<size_t>(tile.first_row + i)]);
+      part.row_count = static_cast<int32_t>(rows.size()) - part.first_row;
+      if (part.row_count > 0) tiles.push_back(part);
+    }
+  }
+  batch.tiles = std::move(tiles);
+  batch.tile_rows = std::move(rows);
+}
+
 }  // namespace sheaf::test

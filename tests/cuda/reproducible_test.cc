@@ -75,6 +75,30 @@ TEST(Reproducible, PackedPromptsAreSeparateOnesToTheBit) {
   expect_same(kGptOss, 700, false, true);
 }
 
+TEST(Reproducible, DocumentsThatAreWeighedApartAndSharedAreThoseOfOnePromptToTheBit) {
+  NEED_HOPPER();
+  for (const RandomModelShape& shape : {kShapes[0], kShapes[1], kShapes[2], kGptOss})
+    for (const bool narrow : {false, true}) {
+      const Model model = make_random_model(shape, 24);
+      auto records = make_random_records(
+          {.records = 6, .questions = 5, .vocab = 504, .max_tokens = 9, .own_questions = true}, 24);
+      test::add_random_chains(records, 4, 900, 24);
+      Answers alone;
+      for (const bool shared : {false, true})
+        for (const int32_t rows : {3000, 300}) {
+          std::vector<Stack> stacks;
+          build_ape(records, shared, stacks, {0.5f, 0.8f});
+          const auto backend = make_cuda_backend(model, {.fp8_keys = narrow, .reproducible = true});
+          const Answers answers = test::decode(*backend, stacks, {.tokens_per_step = rows, .pages = 20000});
+          if (alone.empty()) alone = answers;
+          test::expect_same(
+              alone, answers,
+              fmt::format("heads of {}, {}, {} rows a step{}", shape.head_dim,
+                          shared ? "shared" : "not shared", rows, narrow ? ", keys in FP8" : ""));
+        }
+    }
+}
+
 TEST(Reproducible, AnswersDoNotDependOnTheirBatch) {
   NEED_HOPPER();
   ASSERT_TRUE(cuda::hopper_products());

@@ -102,7 +102,8 @@ inline std::vector<Stack> random_stacks(uint32_t seed, int kind) {
     if (kind == 4) build_positional(group, false, stacks);
     if (kind == 5) build_joint_tree(group, stacks);
     if (kind == 6) build_pced(group, pced, true, stacks);
-    if (kind == 7) build_ape(group, true, stacks);
+    if (kind == 7)
+      build_ape(group, true, stacks, seed % 2 == 0 ? DocumentSoftmax{} : DocumentSoftmax{0.5f, 0.8f});
     if (kind == 8) build_map_reduce(group, true, stacks);
   }
   return stacks;
