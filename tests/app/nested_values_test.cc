@@ -188,12 +188,10 @@ TEST_F(NestedValues, PlanAndEstimateCountBothRounds) {
 
 TEST_F(NestedValues, WhatCannotBeDoneIsRefused) {
   const std::pair<const char*, const char*> cases[] = {
-      {"name: hpd, values: positional",
+      {"name: hpd, stacking: joint",
        "schema.yaml:9: attribute \"variants\" has attributes of its own, which are asked for once its "
        "entries "
-       "are "
-       "known; set method.values: independent"},
-      {"name: hpd, stacking: joint", "set method.stacking: isolated"},
+       "are known; set method.stacking: isolated"},
       {"name: hpd, keys: marker", "set method.keys: name"},
       {"name: hpd, samples: 3, temperature: 1", "set method.samples: 1"},
       {"name: seqbatch", "use hpd, separate or standard"},
