@@ -131,7 +131,7 @@ class ExtractTask : public WordedTask {
     const bool cut = answers[0].ending == Ending::length;
     for (const Attribute& attribute : category.attributes) {
       out.values.push_back({attribute.name, read_member(attribute, object, cut)});
-      check_written(record, attribute, out.values.back().answer);
+      bind_values(record, attribute, job_.method.numbers == Numbers::copied, out.values.back().answer);
     }
     add_details(answers[0].logprob, text, out);
     return {record.id, std::move(out)};
@@ -489,21 +489,6 @@ class ExtractTask : public WordedTask {
     };
   }
 
-  /// Binds a value to the document as its type and the job want it, and those inside of it.
-  void check_written(const Record& record, const Attribute& attribute, RowAnswer& answer) const {
-    const auto check_fields = [&](RowObject& object) {
-      for (size_t i = 0; i < object.values.size(); ++i)
-        check_written(record, attribute.fields[i], object.values[i].answer);
-    };
-    if (auto* object = std::get_if<RowObject>(&answer.value)) return check_fields(*object);
-    if (auto* list = std::get_if<std::vector<RowObject>>(&answer.value)) {
-      for (RowObject& entry : *list) check_fields(entry);
-      return;
-    }
-    if (attribute.type == ValueType::span) bind_span(record, false, answer);
-    check_digits(record, attribute, job_.method.numbers == Numbers::copied, answer);
-  }
-
   /// The value of an attribute from the answers to the questions about it, of which `next` is the first.
   RowAnswer read_attribute(const Record& record, const Attribute& own, const std::vector<AskedValue>& values,
                            size_t& next, const FindAnswer& find) const {
@@ -540,7 +525,7 @@ class ExtractTask : public WordedTask {
         RowAnswer value;
         if (i == own.anchor) {
           value = read_text_value(own.fields[i], anchors.texts[entry]);
-          check_written(record, own.fields[i], value);
+          bind_values(record, own.fields[i], job_.method.numbers == Numbers::copied, value);
           if (own.fields[i].type == ValueType::text) note_made_up(record, value);
         } else {
           value = read_attribute(record, own.fields[i], list.fields, next, find);
@@ -554,12 +539,6 @@ class ExtractTask : public WordedTask {
     hold_limits(own, out);
     add_answer_details(answer, text, out);
     return out;
-  }
-
-  /// Notes an anchor that the document does not hold: its entry may be made up.
-  static void note_made_up(const Record& record, RowAnswer& anchor) {
-    const auto* text = std::get_if<std::string>(&anchor.value);
-    if (text && anchor.note.empty() && !find_text(record, *text)) anchor.note = "not in the document";
   }
 
   /// The value from an answer of its own.

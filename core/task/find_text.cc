@@ -352,6 +352,25 @@ void bind_span(const Record& record, bool cut, RowAnswer& answer) {
   answer.value = nullptr;
 }
 
+void bind_values(const Record& record, const Attribute& attribute, bool copied, RowAnswer& answer) {
+  const auto bind_fields = [&](RowObject& object) {
+    for (size_t i = 0; i < object.values.size(); ++i)
+      bind_values(record, attribute.fields[i], copied, object.values[i].answer);
+  };
+  if (auto* object = std::get_if<RowObject>(&answer.value)) return bind_fields(*object);
+  if (auto* list = std::get_if<std::vector<RowObject>>(&answer.value)) {
+    for (RowObject& entry : *list) bind_fields(entry);
+    return;
+  }
+  if (attribute.type == ValueType::span) bind_span(record, false, answer);
+  check_digits(record, attribute, copied, answer);
+}
+
+void note_made_up(const Record& record, RowAnswer& anchor) {
+  const auto* text = std::get_if<std::string>(&anchor.value);
+  if (text && anchor.note.empty() && !find_text(record, *text)) anchor.note = "not in the document";
+}
+
 std::vector<std::optional<RowSpan>> spans_of(const Record& record, const RowValue& value,
                                              const PlaceChoice& choice) {
   std::vector<std::optional<RowSpan>> spans;

@@ -58,6 +58,12 @@ void bind_span(const Record& record, bool cut, RowAnswer& answer);
 /// computed it; `copied`: such a value becomes null. Small numbers may stand there in words.
 void check_digits(const Record& record, const Attribute& attribute, bool copied, RowAnswer& answer);
 
+/// Both of these for a value, as its type wants it, and for those inside of it.
+void bind_values(const Record& record, const Attribute& attribute, bool copied, RowAnswer& answer);
+
+/// Notes an anchor that the document does not hold: its entry may be made up.
+void note_made_up(const Record& record, RowAnswer& anchor);
+
 /// A place as a row has it.
 RowSpan span_of(const Record& record, const TextPlace& place);
 
