@@ -58,7 +58,7 @@ std::vector<Stack> stacks_of(const std::vector<RecordParts>& records, bool share
     const auto group = std::span(records).subspan(first, together);
     const size_t before = stacks.size();
     shared ? build_tree(group, stacks) : build_separate(group, stacks);
-    for (size_t i = before; i < stacks.size(); ++i) ask_entries(stacks[i], group);
+    for (size_t i = before; i < stacks.size(); ++i) ask_entries(stacks[i], group, false);
   }
   return stacks;
 }
@@ -167,6 +167,45 @@ TEST(Entries, DoNotDependOnStepsPagesSharingOrInterruptions) {
       EXPECT_LT(stats.tokens(), alone_stats.tokens());
     }
   }
+}
+
+/// The keys of an entry are one chain behind it, as those of a document are behind the document.
+TEST(Entries, InARowEqualAChainBehindEachEntry) {
+  int64_t compared = 0;
+  for (uint32_t seed = 0; seed < 4; ++seed) {
+    const Model model = make_random_model({}, 970 + seed);
+    const auto backend = make_quick_backend(model, 1);
+    const auto records = random_rows(seed, 1);
+    std::vector<Stack> stacks;
+    for (size_t first = 0; first < records.size(); first += 3) {
+      const auto group = std::span(records).subspan(first, 3);
+      build_positional(group, false, stacks);
+      ask_entries(stacks.back(), group, true);
+    }
+    for (const auto& [key, answer] : decode(*backend, stacks, {.tokens_per_step = 64, .pages = 4000})) {
+      const RecordParts& record = records[static_cast<size_t>(key.first)];
+      const auto& parts = record.bin->questions[static_cast<size_t>(key.second)].entries;
+      if (!parts) continue;
+      const std::vector<Tokens> opened = parts->entries(answer.tokens);
+      ASSERT_EQ(answer.inner.size(), opened.size() * parts->questions.size());
+      for (const InnerAnswer& inner : answer.inner) {
+        RecordParts alone = record;
+        append(alone.document, record.bin->opening);
+        auto bin = std::make_shared<BinParts>(*record.bin);
+        bin->opening = opened[static_cast<size_t>(inner.entry)];
+        bin->questions = parts->questions;
+        alone.bin = bin;
+        std::vector<Stack> chain;
+        build_positional({&alone, 1}, false, chain);
+        const Answers wanted = decode(*backend, chain, {.tokens_per_step = 64, .pages = 4000});
+        const Answer& same = wanted.at({key.first, inner.field});
+        EXPECT_EQ(inner.answer.tokens, same.tokens) << "seed " << seed;
+        EXPECT_EQ(inner.answer.logprob, same.logprob) << "seed " << seed << ": not the same to the bit";
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GT(compared, 50);
 }
 
 /// The longest round holds as many entries as there may be, and those inside of them.

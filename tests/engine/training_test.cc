@@ -131,7 +131,7 @@ TEST(Training, SeesLaterRoundsAsDecodingSeesThem) {
     std::vector<Stack> stacks;
     build_tree(records, stacks);
     ASSERT_EQ(stacks.size(), 1u);
-    ask_entries(stacks[0], records);
+    ask_entries(stacks[0], records, false);
     const auto backend = make_reference_backend(model);
     const StopRules rules(model.config.vocab, {kEnd});
     Engine engine(*backend, rules, {.tokens_per_step = 64, .pages = 2000, .page_size = 4});
@@ -170,7 +170,7 @@ TEST(Training, AListWhoseAnswerIsNotKnownHasNoEntriesToLearn) {
   records[0].bin = bin;
   std::vector<Stack> stacks;
   build_tree(records, stacks);
-  ask_entries(stacks[0], records);
+  ask_entries(stacks[0], records, false);
   const StopRules rules(61, {});
   const WantedAnswer plain{Tokens{9, 8}, {}};
   EXPECT_EQ(make_training_prompts(stacks[0], rules,
