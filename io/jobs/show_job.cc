@@ -54,6 +54,7 @@ class RowFilter {
     if (asks && attribute_ != kAnswer)
       refuse("--where {}: this is the run of an ask job; write answer=VALUE or answer=null",
              shorten_text(settings.where, 60));
+    path_ = {{attribute_}};
     if (asks) return;
     read_wanted_path();
     bool found = false;
@@ -108,11 +109,16 @@ class RowFilter {
                        path_key(attribute.fields.front().name));
   }
 
-  /// Whether one of the values that the steps lead to is the wanted one.
+  /// Whether one of the values that the steps lead to is the wanted one. The answers of an ask job share a
+  /// name.
   bool holds(const std::vector<AttributeValue>& values, std::span<const PathStep> steps) const {
-    const auto value = std::ranges::find(values, steps.front().name, &AttributeValue::name);
-    if (value == values.end()) return false;
-    const RowValue& held = value->answer.value;
+    return std::ranges::any_of(values, [&](const AttributeValue& value) {
+      return value.name == steps.front().name && leads_to_wanted(value.answer.value, steps);
+    });
+  }
+
+  /// `steps`: to the value and on from it.
+  bool leads_to_wanted(const RowValue& held, std::span<const PathStep> steps) const {
     const auto inner = steps.subspan(1);
     if (inner.empty()) return is_found(held) ? is_value(held) : value_ == "null";
     if (const auto* object = std::get_if<RowObject>(&held)) return holds(object->values, inner);

@@ -1,5 +1,6 @@
 // Questions whose answers are copied from their contexts, from the job to rows, scores, calibration and
 // review.
+#include <algorithm>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -270,6 +271,18 @@ TEST_F(AskSpans, ShowPrintsAnswersUnderTheirQuestions) {
     EXPECT_EQ(row["values"][2]["value"], with_option(made[std::stoul(row["id"].get<std::string>())]));
   const Ran nulls = run_sheaf(scratch_, "show " + scratch_.path("out") + " --json --where answer=null");
   EXPECT_EQ(nulls.exit_code, 0) << nulls.err;
+  // Every question's answer counts, not only the first.
+  for (size_t question = 0; question < 4; ++question) {
+    const json& answer = made[0]["answers"][question]["answer"];
+    if (!answer.is_string() || answer.get<std::string>().find('\'') != std::string::npos) continue;
+    const auto has = [&](const json& row) {
+      return std::ranges::any_of(row["answers"], [&](const json& each) { return each["answer"] == answer; });
+    };
+    const Ran found =
+        run_sheaf(scratch_, "show " + scratch_.path("out") +
+                                " --json --sample 100 --where 'answer=" + answer.get<std::string>() + "'");
+    EXPECT_EQ(std::ranges::count(found.out, '\n'), std::ranges::count_if(made, has)) << answer << found.err;
+  }
   for (const char* wrong : {" --where Brand=x", " --category Tea"})
     EXPECT_EQ(run_sheaf(scratch_, "show " + scratch_.path("out") + wrong).exit_code, 2) << wrong;
 }
