@@ -68,7 +68,8 @@ void add_gold(const Attribute& own, const json* gold, std::vector<AskedGold>& al
     anchors.push_back(anchor);
     asked.entries.push_back(entry);
   }
-  asked.value = std::move(anchors);
+  // Entries of which none is named say nothing of the list's anchors.
+  if (!anchors.empty()) asked.value = std::move(anchors);
 }
 
 std::string_view without_comma(std::string_view text) {

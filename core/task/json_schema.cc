@@ -551,7 +551,13 @@ class SchemaReader {
     if (attribute.type != ValueType::entries) return;
     // What is too much is left out of a list of objects.
     const std::optional<double> most = std::exchange(limits.most_items, std::nullopt);
-    if (!most) return;
+    if (!most) {
+      const double fewest = std::ceil(limits.fewest.value_or(0));
+      if (fewest > kEntriesLimit)
+        refuse("{} of a list of objects must be at most {}", at.text("minItems"), kEntriesLimit);
+      attribute.max_entries = std::max(attribute.max_entries, static_cast<int32_t>(fewest));
+      return;
+    }
     if (!(*most >= 1) || *most > kEntriesLimit || *most != std::floor(*most))
       refuse("{} of a list of objects must be a whole number from 1 to {}", at.text("maxItems"),
              kEntriesLimit);

@@ -63,7 +63,12 @@ RowObject read_fields(const std::vector<Attribute>& fields, std::string_view tex
 
 RowAnswer read_nested(const Attribute& attribute, std::string_view text) {
   const bool list = attribute.type == ValueType::entries;
-  if (text == "null") return list ? RowAnswer{std::vector<RowObject>()} : RowAnswer{};
+  if (text == "null") {
+    RowAnswer none;
+    if (list) none.value = std::vector<RowObject>();
+    if (list) hold_limits(attribute, none);
+    return none;
+  }
   if (!list) {
     if (!text.starts_with('{')) return {nullptr, "not an object: " + in_quotes(text)};
     return {read_fields(attribute.fields, text)};

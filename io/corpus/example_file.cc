@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/task/gold.h"
+#include "core/task/gold_kinds.h"
 #include "core/text/spelling.h"
 #include "io/corpus/corpus.h"
 #include "io/corpus/record_mapper.h"
@@ -200,8 +201,13 @@ class ExampleReader {
     bool known = false;
     for (const Attribute& attribute : category.attributes) {
       const auto value = gold.find(attribute.name);
-      const bool readable = value != gold.end() && write_value(attribute, *value);
-      if (!readable && given.contains(attribute.name)) unreadable_.add(attribute, given[attribute.name]);
+      const bool readable = value != gold.end() &&
+                            gold_kind_trouble({attribute}, {{attribute.name, *value}}).empty() &&
+                            write_value(attribute, *value);
+      if (!readable && given.contains(attribute.name)) {
+        unreadable_.add(attribute, given[attribute.name]);
+        gold.erase(attribute.name);
+      }
       known = known || readable;
       if (!given.contains(attribute.name) && job_.task.examples.unmentioned_absent &&
           !wrong.contains(attribute.name))

@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr Range<int64_t> kLength{1, 1 << 20};
+constexpr Range<int64_t> kCount{1, 1000};  // of what is listed
 constexpr uint32_t kSeed = 7;
 
 const std::vector<std::string> kKeys = {
@@ -43,21 +44,25 @@ constexpr std::pair<const char*, int32_t EvalLengths::*> kSizes[] = {
     {"answer_tokens", &EvalLengths::answer_tokens}};
 
 /// Those that only documents with a list of objects have, or whole objects.
-constexpr std::pair<const char*, int32_t EvalLengths::*> kSizesOfObjects[] = {
-    {"object_tokens", &EvalLengths::object_tokens},
-    {"entries", &EvalLengths::entries},
-    {"anchor_tokens", &EvalLengths::anchor_tokens},
-    {"entry_questions", &EvalLengths::entry_questions}};
+constexpr std::tuple<const char*, int32_t EvalLengths::*, Range<int64_t>> kSizesOfObjects[] = {
+    {"object_tokens", &EvalLengths::object_tokens, kLength},
+    {"entries", &EvalLengths::entries, kCount},
+    {"anchor_tokens", &EvalLengths::anchor_tokens, kCount},
+    {"entry_questions", &EvalLengths::entry_questions, kCount}};
 
 /// Where a method asks for all of a document at once: one answer with questions and answers.
 EvalLengths as_asked(EvalLengths lengths, const Job::Method& method) {
   if (!lengths.object || !asks_for_objects(method)) return lengths;
   if (lengths.samples > 1)
     refuse("datasets.lengths: samples does not work with object where a method asks for all at once");
-  const int32_t pair = lengths.question_tokens + lengths.answer_tokens;
-  const int32_t entry = lengths.question_tokens + lengths.anchor_tokens + lengths.entry_questions * pair;
-  const int32_t list = lengths.entries > 0 ? lengths.question_tokens + lengths.entries * entry : 0;
-  lengths.answer_tokens = lengths.object_tokens > 0 ? lengths.object_tokens : lengths.questions * pair + list;
+  const int64_t pair = int64_t{lengths.question_tokens} + lengths.answer_tokens;
+  const int64_t entry = lengths.question_tokens + lengths.anchor_tokens + lengths.entry_questions * pair;
+  const int64_t list = lengths.entries > 0 ? lengths.question_tokens + lengths.entries * entry : 0;
+  const int64_t all = lengths.object_tokens > 0 ? lengths.object_tokens : lengths.questions * pair + list;
+  if (all > kLength.most)
+    refuse("datasets.lengths: a whole object would have {} tokens, more than {}; lower questions or entries",
+           all, kLength.most);
+  lengths.answer_tokens = static_cast<int32_t>(all);
   lengths.questions = 1;
   lengths.entries = 0;
   return lengths;
@@ -145,7 +150,7 @@ ordered_json describe(const Job& job, const EvalLengths& lengths) {
   for (const auto& [key, size] : kSizes)
     if (size != &EvalLengths::documents_per_record || lengths.*size > 1) sizes[key] = lengths.*size;
   // Nor have they lists.
-  for (const auto& [key, size] : kSizesOfObjects)
+  for (const auto& [key, size, range] : kSizesOfObjects)
     if (lengths.*size != EvalLengths().*size) sizes[key] = lengths.*size;
   sizes["count"] = lengths.count;
   sizes["decoding_only"] = lengths.decoding_only;
@@ -281,7 +286,7 @@ EvalLengths read_lengths(const YamlPtr& node) {
   YamlMap map(node, "datasets.lengths");
   EvalLengths lengths;
   for (const auto& [key, size] : kSizes) map.integer(key, lengths.*size, kLength);
-  for (const auto& [key, size] : kSizesOfObjects) map.integer(key, lengths.*size, kLength);
+  for (const auto& [key, size, range] : kSizesOfObjects) map.integer(key, lengths.*size, range);
   map.integer("samples", lengths.samples, {1, 1 << 16});
   map.choice("count", lengths.count, {"tokens", "questions", "documents"});
   map.boolean("object", lengths.object);
@@ -421,7 +426,7 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
                                         static_cast<int32_t>(wanted), engine.page_size});
   }
   for (const Stack& stack : stacks)
-    if (most_pages({stack}, engine.page_size) > engine.pages) {
+    if (pages_at_once(stack, engine.page_size) > engine.pages) {
       timed.trouble = "a prompt does not fit the memory left for keys and values";
       return timed;
     }
@@ -480,7 +485,7 @@ LengthsForecast::Pass LengthsBench::simulate(const Job& job, const EvalLengths& 
                                          {job.method, job.engine.window}, config.context);
   EngineOptions engine = engine_options(job, counting, kv_room(job, like.kv_bytes()), stacks);
   for (const Stack& stack : stacks)
-    if (most_pages({stack}, engine.page_size) > engine.pages) {
+    if (pages_at_once(stack, engine.page_size) > engine.pages) {
       forecast.trouble = "a prompt does not fit the memory left for keys and values";
       return {};
     }

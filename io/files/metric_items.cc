@@ -282,6 +282,7 @@ class DocumentItems {
       if (!trouble.empty()) reject("\"gold\": {}", trouble);
     }
     if (!shape.nested() && values.empty()) known ? shape.add(*known) : shape.add(given);
+    if (known && shape.nested()) shape.mark_lists(*known);
   }
 
   const json& value_of(const std::string& attribute) const {

@@ -306,6 +306,12 @@ void ValueShape::add(const Attribute& attribute) {
   for (const Attribute& field : attribute.fields) fields[field.name].add(field);
 }
 
+void ValueShape::mark_lists(const Attribute& attribute) {
+  list = list || attribute.type == ValueType::entries;
+  for (const Attribute& field : attribute.fields)
+    if (const auto own = fields.find(field.name); own != fields.end()) own->second.mark_lists(field);
+}
+
 void ValueShape::add_missing(const json& value) {
   if (list && value.is_array())
     for (const json& entry : value) add_missing(entry);

@@ -20,6 +20,8 @@ struct ValueShape {
   void add(const nlohmann::json& value);
   /// Adds what the schema says that an attribute holds.
   void add(const Attribute& attribute);
+  /// Marks as lists of objects what the schema says are such: gold may have an object alone for one of them.
+  void mark_lists(const Attribute& attribute);
   /// Adds the keys of a value that are not there yet; values stay values.
   void add_missing(const nlohmann::json& value);
 };

@@ -68,6 +68,9 @@ std::vector<Stack> pack(const Workload& workload, const BenchPacking& packing, i
 /// Whether the method asks for all values of a document as one text.
 bool asks_for_objects(const Job::Method& method);
 
+/// Pages that the largest round of a stack takes.
+int64_t pages_at_once(const Stack& stack, int32_t page_size);
+
 /// Pages that all stacks and their later rounds would take together, nothing shared.
 int64_t most_pages(const std::vector<Stack>& stacks, int32_t page_size);
 

@@ -166,6 +166,12 @@ std::vector<Stack> pack(const Workload& workload, const BenchPacking& packing, i
   return stacks;
 }
 
+int64_t pages_at_once(const Stack& stack, int32_t page_size) {
+  int64_t pages = 0;
+  for (const int32_t keys : stack.most_keys()) pages += pages_for(keys, page_size);
+  return stack.next ? std::max(pages, pages_at_once(stack.next->longest(), page_size)) : pages;
+}
+
 int64_t most_pages(const std::vector<Stack>& stacks, int32_t page_size) {
   int64_t pages = 0;
   for (const Stack& stack : stacks) {

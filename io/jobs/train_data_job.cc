@@ -178,7 +178,14 @@ class TrainDataJob {
         planner_(make_builder(job_.method), {opened.model().config.context, job_.method.prompt_tokens,
                                              [](const Stack&) { return true; }}),
         gold_(find_gold(job_, settings)),
-        file_(settings.to, about()) {}
+        file_(settings.to, about()) {
+    if (job_.method.document_temperature != 1 || job_.method.document_scale != 1)
+      refuse(
+          "{}: training data has no place for method.document_temperature and method.document_scale; leave "
+          "them "
+          "out, or set both to 1",
+          job_.file);
+  }
 
   TrainDataEnd run() {
     const auto corpus = opened_.corpus();
