@@ -21,8 +21,7 @@ struct ReviewValue {
 };
 
 /// How sure the model was of a value, in [0, 1]: its confidence, else the probability of what it wrote;
-/// nothing where the row does not say. It is as sure of an object or a list of objects as of the value inside
-/// that it was least sure of.
+/// nothing where the row does not say. Of an object or a list of objects: the lowest of the values inside.
 std::optional<double> sureness(const RowAnswer& answer);
 
 /// Chooses values to check. Every attribute of every category is a stratum; answers are one. The strata take

@@ -83,7 +83,7 @@ struct AnswerObject {
 /// What to extract from the documents of each category.
 struct Schema {
   std::vector<Category> categories;
-  std::string file = {};  ///< that it was read from; empty: none
+  std::string file = {};  ///< path of the schema file; empty: none
   /// The category called `name`, or nullptr.
   const Category* find(std::string_view name) const;
   /// The category of a record that is known to have one.

@@ -17,7 +17,7 @@ struct AttentionPlan {
   std::vector<AttentionItem> items;  ///< small blocks, then large ones
   int32_t small_items = 0;
   std::vector<AttentionItem>
-      document_items;  ///< the same, over keys of tiles that are apart; all are partial
+      document_items;  ///< blocks over documents' keys, small ones first; each gives partial results
   int32_t small_document_items = 0;
   int32_t first_document_partial = 0;  ///< partial rows from here on are of document_items
   std::vector<int32_t> merged_rows;    ///< [merged rows]

@@ -43,7 +43,7 @@ constexpr std::pair<const char*, int32_t EvalLengths::*> kSizes[] = {
     {"question_tokens", &EvalLengths::question_tokens},
     {"answer_tokens", &EvalLengths::answer_tokens}};
 
-/// Those that only documents with a list of objects have, or whole objects.
+/// Lengths of lists of objects and of whole objects.
 constexpr std::tuple<const char*, int32_t EvalLengths::*, Range<int64_t>> kSizesOfObjects[] = {
     {"object_tokens", &EvalLengths::object_tokens, kLength},
     {"entries", &EvalLengths::entries, kCount},
