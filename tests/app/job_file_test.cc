@@ -236,8 +236,7 @@ TEST_F(JobFile, LimitsTheQuestionsOfAPromptWhereThatChangesNoAnswer) {
 
 TEST_F(JobFile, WeighsDocumentsApartWhereTheyAreReadSideBySide) {
   const std::string ape = "method.name=ape", documents = "input.documents=d", none = "input.context=null";
-  const Job job =
-      read(kAsk, {ape, documents, none, "method.document_temperature=0.5", "method.document_scale=1"});
+  auto job = read(kAsk, {ape, documents, none, "method.document_temperature=0.5", "method.document_scale=1"});
   EXPECT_EQ(job.method.document_temperature, 0.5f);
   EXPECT_EQ(job.method.document_scale, 1);
   for (const std::string key : {"method.document_temperature", "method.document_scale"}) {
