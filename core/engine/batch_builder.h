@@ -19,7 +19,7 @@ class BatchBuilder {
   void close();
 
  private:
-  /// Rows side by side that look at one resident: row + i sees min(most, visible + i) of its keys.
+  /// Neighbouring rows that see one resident: row + i sees min(most, visible + i) of its keys.
   struct Run {
     int32_t row, count, visible, most;
     int32_t next;  ///< of the same resident, -1: none

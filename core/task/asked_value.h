@@ -47,8 +47,8 @@ struct ShownValue {
   std::string written;  ///< JSON
 };
 
-/// What the rounds write where `known` is right, in their order: all values, then those of the first entry
-/// behind its anchor, and so on. What is not known is left out.
+/// What the rounds write where `known` is right: first all values, then, entry by entry, the anchor and the
+/// entry's values. A value that is not known is left out.
 std::vector<ShownValue> shown_values(std::span<const AskedValue> values, const std::vector<AskedGold>& known);
 
 /// The answers to learn for some values, with those about the entries of lists of objects. `known`: the gold

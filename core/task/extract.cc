@@ -434,6 +434,7 @@ class ExtractTask : public WordedTask {
                                                  bool opens) const {
     auto parts = std::make_shared<EntryParts>();
     parts->most_entries = static_cast<size_t>(list.own->max_entries);
+    parts->anchors = list.own->fields[list.own->anchor].options;
     const auto longest = static_cast<size_t>(job_.method.max_value_tokens);
     parts->most_tokens = encode(entry_pieces(listed, list, "", opens)).size() + longest;
     parts->spare_tokens = longest - std::min<size_t>(longest, kAnchorTokens);

@@ -20,7 +20,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr size_t kMostProperties = 1000, kMostEntries = 10'000, kLongestName = 200;
-constexpr int kMostReferences = 20;          // one behind the other
+constexpr int kMostReferences = 20;          // from $ref to $ref
 constexpr const char* kAnchor = "x-anchor";  // names the key that tells the objects of a list apart
 
 /// Keys that say nothing about which values are valid.
@@ -95,7 +95,8 @@ constexpr std::pair<std::string_view, const char*> kFormats[] = {
     {"email", "[^ @]+@[^ @]+\\.[^ @]+"},
     {"uri", "[a-zA-Z][a-zA-Z0-9+.-]*:[^ ]+"}};
 
-/// What stands beside references to a schema, of which the first counts.
+/// Keys that a user writes next to a $ref. Where several references follow each other, the first one's
+/// description counts.
 struct Beside {
   std::string description = {};
   std::string anchor = {};
@@ -158,7 +159,8 @@ class SchemaReader {
   }
 
  private:
-  /// An object whose properties are being read, which none of them can be.
+  /// Marks an object as being read for as long as this lives. Refuses one that is being read already: it
+  /// contains itself.
   class Opened {
    public:
     Opened(std::vector<const ordered_json*>& open, const Place& at) : open_(open) {
@@ -232,7 +234,7 @@ class SchemaReader {
     refuse("{}: the references go in a circle", at.text("$ref"));
   }
 
-  /// What stands beside a reference would narrow it down.
+  /// Refuses other keys next to a reference: they would restrict the schema that it names.
   static void check_alone(const Place& at, std::string_view reference) {
     check_keys(at, {reference, "description"}, fmt::format("beside {} write all in one schema", reference));
   }
@@ -338,7 +340,7 @@ class SchemaReader {
       known.insert(known.end(), {"properties", "required", "additionalProperties"});
       attribute.type = ValueType::object;
       read([&] { attribute.fields = read_properties(at, depth + 1); });
-      return attribute;  // whose keys are checked
+      return attribute;  // read_properties() has checked the keys
     } else {
       refuse_type(at, type);
     }
@@ -489,7 +491,7 @@ class SchemaReader {
     return false;
   }
 
-  /// A JSON Schema's pattern may match anywhere in a text; ours is the whole.
+  /// A JSON Schema's pattern may match anywhere in a text; an attribute's pattern is the whole text.
   static std::string whole_text(const std::string& pattern) {
     const bool begins = pattern.starts_with('^'), ends = pattern.ends_with('$') && !pattern.ends_with("\\$");
     std::string inside = pattern.substr(begins ? 1 : 0, pattern.size() - (begins ? 1 : 0) - (ends ? 1 : 0));
@@ -549,7 +551,7 @@ class SchemaReader {
     if (limits.fewest.value_or(0) > limits.most_items.value_or(HUGE_VAL))
       refuse("{} is more than maxItems; no list has so many entries", at.text("minItems"));
     if (attribute.type != ValueType::entries) return;
-    // What is too much is left out of a list of objects.
+    // A list of objects that has too many entries is cut at max_entries, not refused.
     const std::optional<double> most = std::exchange(limits.most_items, std::nullopt);
     if (!most) {
       const double fewest = std::ceil(limits.fewest.value_or(0));

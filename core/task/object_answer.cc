@@ -235,6 +235,7 @@ std::shared_ptr<const EntryParts> ObjectAnswer::make_entries(std::shared_ptr<con
                                                              const AskedValue& list, const Limits& limits) {
   auto parts = std::make_shared<EntryParts>();
   parts->most_entries = static_cast<size_t>(list.own->max_entries);
+  parts->anchors = list.own->fields[list.own->anchor].options;
   const auto longest = static_cast<size_t>(limits.max_tokens);
   parts->most_tokens = entry_tokens(list, "").size() + longest;
   parts->spare_tokens = longest - std::min<size_t>(longest, kAnchorTokens);

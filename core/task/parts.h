@@ -34,9 +34,10 @@ struct QuestionParts {
 struct EntryParts {
   /// What stands before the questions about each entry, one for each that the answer lists, in its order.
   std::function<std::vector<Tokens>(const Tokens& answer)> entries;
-  size_t most_entries = 0;  ///< of an answer
-  size_t most_tokens = 0;   ///< before the questions about an entry
-  size_t spare_tokens = 0;  ///< part of most_tokens that few entries need
+  size_t most_entries = 0;                ///< of an answer
+  size_t most_tokens = 0;                 ///< before the questions about an entry
+  size_t spare_tokens = 0;                ///< part of most_tokens that few entries need
+  std::vector<std::string> anchors = {};  ///< the only possible ones; empty: any
   std::vector<QuestionParts> questions = {};
 };
 

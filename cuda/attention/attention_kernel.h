@@ -20,8 +20,7 @@
 //   1. the next 64 are sent for, and those of this stage waited for
 //   2. multiply_keys: scores of q × keysᵀ, in base 2 (the queries are scaled)
 //   3. cap_scores, where the model has a cap; scale_scores, where documents have a temperature; hide_unseen:
-//   scores of keys that a row does not see become
-//      -inf, unless all rows see all of them
+//      scores of keys that a row does not see become -inf, unless all rows see all of them
 //   4. soften: scores become weights relative to the highest yet, and what was summed before is shrunk to it
 //   5. multiply_values: weights × values are added up
 // and at the end write_results: results over their sums, to their rows or as partial results.

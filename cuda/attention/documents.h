@@ -3,8 +3,8 @@
 
 namespace sheaf::cuda {
 
-/// A step's blocks over keys of tiles that are apart: documents, which questions weigh by a temperature and a
-/// scale (DocumentSoftmax). All their results are partial.
+/// The blocks of a step that read documents: tiles with AttentionTile::apart, whose scores have the
+/// temperature and scale of DocumentSoftmax. All their results are partial.
 struct DocumentBlocks {
   const AttentionItem* items = nullptr;  ///< as in AttentionInputs
   int32_t small_items = 0, large_items = 0;
@@ -12,8 +12,8 @@ struct DocumentBlocks {
   float temperature = 1, scale = 1;
 };
 
-/// attend() where some rows have such blocks, too. Their kernels are for any device, apart from those without
-/// documents, and not to be replayed as a graph. Queries, keys and values are fp16.
+/// attend() for a step that has document blocks. Documents have kernels of their own, which run on any device
+/// and are not captured in a graph. Queries, keys and values are fp16.
 void attend_with_documents(const AttentionInputs& inputs, const AttentionInputs* on_device,
                            const HeadLayout& layout, const AttentionTensors& tensors,
                            const DocumentBlocks& documents, cudaStream_t stream);

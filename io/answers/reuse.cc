@@ -55,7 +55,8 @@ std::array<uint8_t, 32> question_digest(const QuestionParts& question) {
     digester.tokens(question.thinking->cut);
   }
   if (const EntryParts* entries = question.entries.get()) {
-    digester.text("entries").number(entries->most_entries);
+    digester.text("entries").number(entries->most_entries).number(entries->anchors.size());
+    for (const std::string& anchor : entries->anchors) digester.text(anchor);
     for (const auto& each : question_digests(entries->questions)) digester.digest(each);
   }
   add_trie(digester, list);

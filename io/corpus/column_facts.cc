@@ -80,7 +80,12 @@ void ColumnFacts::add_fields(const json& object) {
 }
 
 std::string ColumnFacts::strange(const json& value, const std::string& path) const {
-  if (!nested() || value.is_null() || (value.is_array() && value.empty())) return {};
+  if (value.is_null() || (value.is_array() && value.empty())) return {};
+  if (!nested()) {
+    const bool object =
+        value.is_object() || (value.is_array() && std::ranges::any_of(value, &json::is_object));
+    return object ? wrong_kind(path, kPlainKind, value) : "";
+  }
   const bool list = object_lists > 0;
   const json entries = list && value.is_object() ? json::array({value}) : value;
   const bool fits =

@@ -18,9 +18,10 @@ struct ColumnFacts {
   std::vector<ColumnFacts> fields = {};        ///< of objects, also of those in lists
 
   void add(const nlohmann::json& value);
-  bool nested() const { return objects + object_lists > 0; }
-  /// What of a value is of another kind than most: "variants must be a list of objects, not a text"; empty:
-  /// nothing.
+  /// Whether it is proposed as an object or a list of objects: most of its values are such, or half of them.
+  bool nested() const { return objects + object_lists > 0 && 2 * (objects + object_lists) >= given; }
+  /// What of a value is of another kind than the proposed one: "variants must be a list of objects, not a
+  /// text"; empty: nothing.
   std::string strange(const nlohmann::json& value, const std::string& path) const;
   bool scalar() const { return lists == 0 && objects == 0; }
   double mean_bytes() const { return given ? static_cast<double>(bytes) / static_cast<double>(given) : 0; }

@@ -190,9 +190,10 @@ class Proposer {
   void find_gold() {
     const auto gold = std::ranges::find_if(columns_, [](const auto& each) { return each.is_called("gold"); });
     if (gold != columns_.end()) {
+      std::vector<json> objects;
       for (const json& record : sample_) {
-        const json values = gold_object(record.value(gold->name, json()));
-        for (const auto& [name, value] : values.items()) {
+        objects.push_back(gold_object(record.value(gold->name, json())));
+        for (const auto& [name, value] : objects.back().items()) {
           if (!is_nameable(name)) continue;
           const bool one = value.is_array() && value.size() == 1 && !value[0].is_object();
           ColumnFacts& facts = attribute(name);
@@ -200,7 +201,7 @@ class Proposer {
           of_category_[category_of(record)].insert(name);
         }
       }
-      find_strange(gold->name);
+      find_strange(objects);
       if (!attributes_.empty()) return;
     }
     for (const ColumnFacts& column : columns_) {
@@ -217,13 +218,12 @@ class Proposer {
     }
   }
 
-  /// Finds the first gold value of each attribute that is of another kind than the others.
-  void find_strange(const std::string& column) {
+  /// Finds the first gold value of each attribute that is of another kind than the proposed one.
+  void find_strange(const std::vector<json>& gold) {
     for (const ColumnFacts& each : attributes_)
-      for (size_t i = 0; i < sample_.size(); ++i) {
-        const json values = gold_object(sample_[i].value(column, json()));
-        const auto value = values.find(each.name);
-        const std::string trouble = value == values.end() ? "" : each.strange(*value, each.name);
+      for (size_t i = 0; i < gold.size(); ++i) {
+        const auto value = gold[i].find(each.name);
+        const std::string trouble = value == gold[i].end() ? "" : each.strange(*value, each.name);
         if (trouble.empty()) continue;
         strange_.push_back(fmt::format("record {}: {}", i + 1, trouble));
         break;

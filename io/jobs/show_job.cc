@@ -75,7 +75,8 @@ class RowFilter {
   bool takes(const ExtractedValues& row) const {
     if (!category_.empty() && row.category != category_) return false;
     if (attribute_.empty()) return true;
-    return holds(row.values, path_);
+    const std::vector<PathStep> name = {{attribute_}};
+    return holds(row.values, named_.contains(row.category) ? name : path_);
   }
 
  private:
@@ -98,7 +99,7 @@ class RowFilter {
   const Attribute* find_wanted(const Category& category) {
     const auto plain = std::ranges::find(category.attributes, attribute_, &Attribute::name);
     if (plain == category.attributes.end()) return find_attribute(category.attributes, path_text(path_));
-    path_ = {{attribute_}};
+    named_.insert(category.name);
     return &*plain;
   }
 
@@ -152,6 +153,7 @@ class RowFilter {
 
   std::string category_, attribute_, value_;
   ValuePath path_;                     ///< of the attribute; kAnyEntry: of any entry
+  std::set<std::string> named_;        ///< categories with an attribute that has the whole path for its name
   std::vector<nlohmann::json> typed_;  ///< what `value_` is by the types of the attribute
 };
 

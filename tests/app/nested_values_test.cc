@@ -247,6 +247,34 @@ TEST_F(NestedValues, ShowFindsThemByTheirPaths) {
   }
 }
 
+TEST_F(NestedValues, ShowTakesAPathForANameInTheCategoryThatHasIt) {
+  scratch_.write(
+      "schema.yaml",
+      "categories:\n"
+      "  Tea:\n"
+      "    - {name: box, type: object, attributes: [{name: kind, type: enum, options: [tin, jar]}]}\n"
+      "  Cup:\n"
+      "    - {name: box.kind, type: enum, options: [tin, jar]}\n");
+  std::string lines;
+  for (int i = 0; i < 24; ++i)
+    lines += json{{"n", i}, {"kind", i % 2 ? "Tea" : "Cup"}, {"t", "A tin or a jar"}}.dump() + "\n";
+  scratch_.write("corpus.jsonl", lines);
+  std::map<std::string, size_t> expected;
+  for (const json& row : rows(job(kHpd), "--set input.category=kind")) {
+    const json& values = row["values"];
+    const json& kind = row["category"] == "Tea" ? values["box"]["kind"] : values["box.kind"];
+    ++expected[(kind.is_null() ? "null" : kind.get<std::string>()) + " --category " +
+               row["category"].get<std::string>()];
+    ++expected[kind.is_null() ? "null" : kind.get<std::string>()];
+  }
+  EXPECT_GE(expected.size(), 4u) << "both categories have values";
+  for (const auto& [where, count] : expected) {
+    const Ran shown = run_sheaf(
+        scratch_, "show " + scratch_.path("out") + " --json --sample 100 --where box.kind=" + where);
+    EXPECT_EQ(read_json_lines(shown.out).size(), count) << where << ": " << shown.err;
+  }
+}
+
 TEST_F(NestedValues, GoldOfAnotherKindIsRefusedWithItsPlace) {
   scratch_.write("gold.jsonl",
                  "{\"id\": 0, \"gold\": {\"Brand\": \"Oak\"}}\n{\"id\": 1, \"gold\": "

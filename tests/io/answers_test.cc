@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
+#include <set>
 
 #include "io/answers/answer_log.h"
+#include "io/answers/reuse.h"
 #include "io/base/file_layer.h"
 #include "tests/files.h"
 #include "tests/fuzz.h"
@@ -54,6 +56,36 @@ void expect_same(const Answer& a, const Answer& b) {
     EXPECT_EQ(a.inner[i].field, b.inner[i].field);
     expect_same(a.inner[i].answer, b.inner[i].answer);
   }
+}
+
+/// The key of a question whose answer lists entries as `entries` says.
+AnswerKey key_of(const EntryParts& entries) {
+  QuestionParts question;
+  question.tokens = {1, 2, 3};
+  question.entries = std::make_shared<EntryParts>(entries);
+  auto bin = std::make_shared<BinParts>();
+  bin->questions = {question};
+  RecordParts parts;
+  parts.bin = bin;
+  parts.document = {4, 5};
+  AnswerKeys keys({{"model", "m"}}, false);
+  return keys.of(Record{}, parts, false).at(0);
+}
+
+TEST(AnswerKey, ChangesWithWhatIsAskedOfEntries) {
+  EntryParts entries;
+  entries.most_entries = 3;
+  entries.questions.emplace_back().tokens = {7, 8};
+  const AnswerKey key = key_of(entries);
+  EXPECT_EQ(key_of(entries), key);
+  EntryParts more = entries, other = entries, chosen = entries;
+  more.most_entries = 4;
+  other.questions[0].tokens = {7, 9};
+  chosen.anchors = {"S", "M"};
+  EntryParts two = chosen;
+  two.anchors = {"S", "L"};
+  const std::set<AnswerKey> keys{key, key_of(more), key_of(other), key_of(chosen), key_of(two)};
+  EXPECT_EQ(keys.size(), 5u);
 }
 
 TEST(AnswerBytes, ComeBackAsTheyWere) {

@@ -79,6 +79,23 @@ TEST(ProposeJob, NestedGoldGivesANestedSchema) {
   pasted(folder, proposal);
 }
 
+TEST(ProposeJob, OneObjectAmongTextsMakesNoNestedSchema) {
+  const TempFolder folder;
+  std::string lines;
+  for (int i = 0; i < 6; ++i)
+    lines += json{{"id", i},
+                  {"text", fmt::format("A tea of {}, in a box", i)},
+                  {"gold", {{"box", i == 2 ? json{{"width", 4}} : json("a box")}}}}
+                 .dump() +
+             "\n";
+  const JobProposal proposal = proposed(folder.write("tea.jsonl", lines));
+  EXPECT_EQ(proposal.schema,
+            "# record 3: box must be a plain value or a list of them, not an object; sheaf score and "
+            "train-data refuse such gold\n"
+            "attributes:\n  box: {type: text}\ncategories:\n  tea: [box]\n");
+  pasted(folder, proposal);
+}
+
 TEST(ProposeJob, AnIdThatRepeatsIsToldOf) {
   const TempFolder folder;
   const auto proposed_of = [&](int distinct) {
