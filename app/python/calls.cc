@@ -3,6 +3,7 @@
 #include <arrow/c/abi.h>
 
 #include "core/base/error.h"
+#include "core/base/interrupted.h"
 #include "core/text/json_reader.h"
 #include "io/base/sha256.h"
 #include "io/base/store_uri.h"
@@ -236,6 +237,7 @@ bool Call::wait(int milliseconds) {
 }
 
 void Call::work(const std::string& request) {
+  own_stop = &stop_;
   try {
     result_ = dump({{"result", answer(read_json(request, {.values = 1'000'000}))}});
   } catch (...) {

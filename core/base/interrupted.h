@@ -7,4 +7,8 @@ namespace sheaf {
 /// steps (Job::stop), which is this one unless the job is one of several in a process.
 inline std::atomic<bool> interrupted = false;
 
+/// The flag that this thread looks at where no job is at hand, as while it waits for a store. A thread that
+/// works for another one takes over its flag.
+inline thread_local const std::atomic<bool>* own_stop = &interrupted;
+
 }  // namespace sheaf

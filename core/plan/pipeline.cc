@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/interrupted.h"
 #include "core/base/stopwatch.h"
 
 namespace sheaf {
@@ -28,11 +29,13 @@ bool Pipeline::run(const Emit& emit, const Refuse& refuse) {
   std::thread reader, writer;
   std::vector<std::thread> others;  // of the engines after the first
   guard([&] {                       // there may be no memory for another thread
-    reader = std::thread([&] {
+    reader = std::thread([&, stop = own_stop] {
+      own_stop = stop;
       guard([&] { read_ahead(); });
       planned_.close();
     });
-    writer = std::thread([&] {
+    writer = std::thread([&, stop = own_stop] {
+      own_stop = stop;
       guard([&] { emit_behind(emit, refuse); });
       finished_.close();
     });

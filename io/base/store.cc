@@ -106,7 +106,7 @@ std::string what_is_missing(const StoreUri& uri, const arrow::Status& status) {
 class FewAttempts : public stores::S3RetryStrategy {
  public:
   bool ShouldRetry(const AWSErrorDetail& error, int64_t attempted) override {
-    return !interrupted && error.should_retry && attempted < 2;
+    return !*own_stop && error.should_retry && attempted < 2;
   }
   int64_t CalculateDelayBeforeNextRetry(const AWSErrorDetail&, int64_t attempted) override {
     return 100 << attempted;  // milliseconds

@@ -91,7 +91,7 @@ bool StorePause::wait(const arrow::Status& why) {
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                       std::chrono::duration<double>(std::min(left, seconds_ * jitter)));
   while (Clock::now() < end) {
-    if (interrupted) return false;
+    if (*own_stop) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   seconds_ = std::min(seconds_ * 2, 15.0);

@@ -5,6 +5,7 @@ import pathlib
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -258,6 +259,27 @@ class Folders(Case):
         resumed = sheaf.run(self.job, tea(4000))
         self.assertTrue(any("resuming after" in note for note in resumed.notes), resumed.notes)
         self.assertTrue(pa.table(resumed).equals(wanted))
+
+    def test_ctrl_c_does_not_wait_for_a_store_that_does_not_answer(self):
+        with socket.socket() as closed:  # nobody listens there afterwards
+            closed.bind(("127.0.0.1", 0))
+            port = closed.getsockname()[1]
+        self.job["input"]["path"] = "s3://bucket/tea.jsonl"
+        script = textwrap.dedent(f"""
+            import json, sheaf
+            print("begun", flush=True)
+            sheaf.run(json.loads({json.dumps(self.job)!r}))
+        """)
+        child = subprocess.Popen(
+            [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_ACCESS_KEY_ID": "a",
+                 "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"})
+        self.addCleanup(child.kill)
+        self.assertEqual(child.stdout.readline(), "begun\n")
+        time.sleep(3)
+        self.assertIsNone(child.poll(), "it asks again")
+        child.send_signal(signal.SIGINT)
+        self.assertIn("KeyboardInterrupt", child.communicate(timeout=60)[1])
 
 
 class Mistakes(Case):
