@@ -73,6 +73,14 @@ constexpr int64_t scratch_tokens(int64_t tokens) {
   return std::max(tokens, std::min(2 * tokens, 2 * kWideTokens));
 }
 
+/// Values of a matrix of packed experts that the CUDA engine expands at once, of `all` values of `count`
+/// experts: 268 MB in bf16, but at least one expert.
+constexpr int64_t expanded_values(int64_t all, int64_t count) {
+  constexpr int64_t room = int64_t{1} << 27;
+  const int64_t each = count > 0 ? all / count : 0;
+  return each == 0 ? 0 : std::min(all, std::max(room / each, int64_t{1}) * each);
+}
+
 /// The size that the CUDA engine pads a head to.
 int32_t padded_head_dim(int32_t head_dim);
 

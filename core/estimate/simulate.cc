@@ -60,10 +60,10 @@ void plan_gpu_weights(const EstimateCase& asked, MemoryPlan& plan) {
                 (asked.weights == WeightStorage::automatic && smaller && plan.weights > plan.usable);
   if (!plan.packed) return;
   const double stored = (asked.stored_bits > 0 ? asked.stored_bits : kAssumedBits) / 8;
-  // Gate and up are the largest matrices, one of which is expanded at a time; those of all experts together.
-  const double width =
-      std::max<double>(widest_mlp(config), double{1} * config.experts.count * config.experts.ffn);
-  const double largest = 2.0 * width * config.hidden;
+  // Gate and up are the largest matrices, one of which is expanded at a time; of experts, some at a time.
+  const int64_t hidden = config.hidden, experts = 2 * hidden * config.experts.count * config.experts.ffn;
+  const auto largest = static_cast<double>(
+      std::max(2 * hidden * widest_mlp(config), expanded_values(experts, config.experts.count)));
   plan.weights = stored * layers + bytes * largest + 2 * table(config) +
                  (config.tied_output ? 0 : stored * table(config));
   const double weight_seconds =

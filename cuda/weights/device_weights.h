@@ -99,14 +99,6 @@ void find_scales(DeviceMatrix& matrix);
 /// Radians per position, [rotary tables, pairs]; zeros for layers that do not rotate.
 std::vector<float> frequencies(const ModelConfig& config);
 
-/// Values of a matrix of experts that are expanded at once, of `all` values of `count` experts: 256 MB in
-/// bf16, but at least one expert.
-constexpr int64_t expanded_values(int64_t all, int64_t count) {
-  constexpr int64_t room = int64_t{1} << 27;
-  const int64_t each = count > 0 ? all / count : 0;
-  return each == 0 ? 0 : std::min(all, std::max(room / each, int64_t{1}) * each);
-}
-
 /// What the matrix of a layer's experts in MXFP4 becomes once it is there: E4M3 where that holds all of its
 /// rows, with `fp8`, else bf16; and unless they stay packed, they are expanded. Sets `experts.narrow`.
 void settle_mxfp4(DeviceExperts& experts, WeightKind kind, Mxfp4Rows& counted);

@@ -139,8 +139,9 @@ TEST(MemoryOfExperts, CountsAllOfThem) {
   EXPECT_FALSE(plan_memory(small).fits());
   small.weights = WeightStorage::packed;
   EXPECT_TRUE(plan_memory(small).fits());
-  // Q4_K in the layers and the output projection, the embedding in bf16, and room for one layer's experts.
-  EXPECT_NEAR(plan_memory(small).weights / 1e9, 30.2 * 4.5 / 8 + 0.62 + 0.8, 0.3);
+  // Q4_K in the layers and the output projection, the embedding in bf16, and room for some of a layer's
+  // experts.
+  EXPECT_NEAR(plan_memory(small).weights / 1e9, 30.2 * 4.5 / 8 + 0.62 + 0.27, 0.1);
   Job::ModelPart part;
   part.dtype = Precision::fp8;
   const HardwareList fp8 = test::hardware_for(part);
@@ -222,7 +223,7 @@ TEST(EstimateOfExperts, RunsFromTheCommandLine) {
     EXPECT_EQ(refused.exit_code, 2);
     for (const char* part :
          {"qwen3-235b-a22b does not fit h200: it needs 470.", "every device holds the whole model",
-          "it fits with --packed, from a file with 4-bit weights (136.4 GB): add it to see what that costs"})
+          "it fits with --packed, from a file with 4-bit weights (133.4 GB): add it to see what that costs"})
       EXPECT_NE(refused.err.find(part), std::string::npos) << refused.err;
   }
   const auto one = json_of("qwen3-235b-a22b --hardware h200 --packed"),
