@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/grouped_cutlass.h"
 #include "core/base/error.h"
 #include "cuda/expert_room.h"
 #include "cuda/gemm/gemm.h"

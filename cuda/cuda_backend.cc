@@ -203,7 +203,8 @@ class CudaBackend final : public Backend {
  private:
   /// What numbers are computed in: "bf16, reproducible".
   std::string numbers() const {
-    const bool cutlass = config().experts.count > 0 && is_cutlass(grouped_by(config(), model_.fp8));
+    const bool cutlass =
+        config().experts.count > 0 && grouped_by(config(), model_.wide_experts()) == GroupedBy::ampere;
     return fmt::format("{}{}{}{}{}", model_.fp8 ? "fp8" : "bf16", model_.packed() ? ", weights packed" : "",
                        options_.fp8_keys ? ", keys and values in fp8" : "",
                        options_.reproducible ? ", reproducible" : "", cutlass ? ", experts by CUTLASS" : "");

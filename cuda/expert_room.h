@@ -12,18 +12,13 @@ namespace sheaf::cuda {
 static_assert(kMostGroups == kMostExperts);
 
 /// Who multiplies a layer's experts. With Qwen3-30B-A3B's on an H200, a layer of 8,192 rows takes our kernel
-/// for Hopper 1.33 ms in bf16 and 0.81 in FP8, CUTLASS's 1.41 and 0.98, CUTLASS's for Ampere and Ada 1.99 in
-/// bf16, and our kernel for any GPU 2.65 and 3.76 (bench_experts).
-enum class GroupedBy { hopper, cutlass, ampere, any_gpu };
-inline GroupedBy grouped_by(const ModelConfig& config, bool fp8) {
+/// for Hopper 1.33 ms in bf16 and 0.81 in FP8, CUTLASS's for Ampere and Ada 1.99 in bf16, and our kernel for
+/// any GPU 2.65 and 3.76 (bench_experts). `wide`: some layers' experts are bf16. Ampere's takes only those.
+enum class GroupedBy { hopper, ampere, any_gpu };
+inline GroupedBy grouped_by(const ModelConfig& config, bool wide) {
   const Experts& experts = config.experts;
   if (grouped_hopper_products(config.hidden, experts.ffn)) return GroupedBy::hopper;
-  const int64_t bytes = fp8 ? cutlass_grouped_fp8_bytes(experts.count) : cutlass_grouped_bytes(experts.count);
-  if (bytes > 0) return GroupedBy::cutlass;
-  return !fp8 && ampere_grouped_bytes(experts.count) > 0 ? GroupedBy::ampere : GroupedBy::any_gpu;
-}
-inline bool is_cutlass(GroupedBy by) {
-  return by == GroupedBy::cutlass || by == GroupedBy::ampere;
+  return wide && ampere_grouped_bytes(experts.count) > 0 ? GroupedBy::ampere : GroupedBy::any_gpu;
 }
 
 /// Device memory for the rows of a step on their way through the experts of a layer; nothing in a model
@@ -43,7 +38,7 @@ struct ExpertRoom {
   int64_t layers = 0;
   GroupedBy by = GroupedBy::any_gpu;
 
-  /// `wide`: some layers' experts are bf16, in FP8 models too.
+  /// `wide`: as grouped_by() has it; FP8 models may have such layers.
   void grow(int64_t rows, const ModelConfig& config, bool fp8, bool wide) {
     const Experts& experts = config.experts;
     if (experts.count == 0) return;
@@ -57,12 +52,9 @@ struct ExpertRoom {
     if (wide) gated.grow(gathered * experts.ffn);
     given.grow(gathered * config.hidden);
     if (fp8) in_scales.grow(gathered);
-    by = grouped_by(config, fp8);
-    if (!is_cutlass(by)) return;
-    if (fp8) cutlass.grow(cutlass_grouped_fp8_bytes(experts.count));
-    if (wide)
-      cutlass.grow(by == GroupedBy::ampere ? ampere_grouped_bytes(experts.count)
-                                           : cutlass_grouped_bytes(experts.count));
+    by = grouped_by(config, wide);
+    if (by != GroupedBy::ampere) return;
+    cutlass.grow(ampere_grouped_bytes(experts.count));
     gate_up.grow(2 * gathered * experts.ffn);
   }
   /// Inputs in FP8, in the order of their experts.

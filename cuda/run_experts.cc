@@ -4,8 +4,8 @@
 namespace sheaf::cuda {
 namespace {
 
-bool by_cutlass(const LoadedModel& model) {
-  return is_cutlass(model.room.experts.by);
+bool by_ampere(const LoadedModel& model) {
+  return model.room.experts.by == GroupedBy::ampere;
 }
 bool by_hopper(const LoadedModel& model) {
   return model.room.experts.by == GroupedBy::hopper;
@@ -54,20 +54,12 @@ struct Bf16Experts {
     return model.bf16_weight(matrix, range, routes.offsets);
   }
 
-  void multiply_by_cutlass(const GroupedRows& rows, const bf16* weight, int64_t n, int64_t k,
-                           bf16* out) const {
-    if (room.by == GroupedBy::ampere)
-      multiply_grouped_ampere(rows, weight, n, k, room.cutlass.data(), out, stream);
-    else
-      multiply_grouped_cutlass(rows, weight, n, k, room.cutlass.data(), out, stream);
-  }
-
   /// activation(gate) × up of the gathered rows, to the room's `gated`.
   void multiply_gate_up(int32_t gathered) const {
     const int64_t ffn = config.experts.ffn, hidden = config.hidden;
     const bf16* const normed = model.room.normed.data();
     const int32_t* const sources = routes.sources;
-    if (!by_cutlass(model) && !by_hopper(model))
+    if (!by_ampere(model) && !by_hopper(model))
       return for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
         multiply_grouped_gated(gates(range), grouped(routes, normed, sources, range),
                                weight(weights.gate_up, range), ffn, hidden, room.gated.data(), stream);
@@ -80,8 +72,8 @@ struct Bf16Experts {
                                       weight(weights.gate_up, range), ffn, hidden, room.gated.data(), stream);
       });
     for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
-      multiply_by_cutlass(grouped(routes, copied, nullptr, range), weight(weights.gate_up, range), 2 * ffn,
-                          hidden, room.gate_up.data());
+      multiply_grouped_ampere(grouped(routes, copied, nullptr, range), weight(weights.gate_up, range),
+                              2 * ffn, hidden, room.cutlass.data(), room.gate_up.data(), stream);
     });
     add_gate_up_biases(model, weights, routes, gathered);
     apply_gates(config.activation, room.gate_up.data(), gathered, config.experts.ffn, room.gated.data(),
@@ -97,8 +89,8 @@ struct Bf16Experts {
       const int64_t n = config.hidden, k = config.experts.ffn;
       if (by_hopper(model))
         multiply_grouped_hopper(rows, gathered, down, n, k, room.given.data(), stream);
-      else if (by_cutlass(model))
-        multiply_by_cutlass(rows, down, n, k, room.given.data());
+      else if (by_ampere(model))
+        multiply_grouped_ampere(rows, down, n, k, room.cutlass.data(), room.given.data(), stream);
       else
         multiply_grouped(rows, down, n, k, room.given.data(), stream);
     });
@@ -123,28 +115,18 @@ struct Fp8Experts {
     const int64_t ffn = config.experts.ffn, hidden = config.hidden;
     const Fp8Rows normed = model.room.normed8.rows(), gated = room.gated8.rows();
     const int32_t* const sources = routes.sources;
-    if (!by_cutlass(model) && !by_hopper(model)) {
-      for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
-        multiply_grouped_gated(gates(range), grouped(routes, normed, sources, range),
-                               weight(weights.gate_up, range), ffn, hidden, gated, stream);
-      });
-      return align_rows(gated, gathered, config.experts.ffn, stream);
-    }
     const Fp8Rows copied = room.copied8();
-    copy_rows(normed, sources, gathered, config.hidden, copied, stream);
-    if (by_hopper(model)) {
-      for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
-        multiply_grouped_gated_hopper(gates(range), grouped(routes, copied, nullptr, range), gathered,
-                                      weight(weights.gate_up, range), ffn, hidden, gated, stream);
-      });
-      return align_rows(gated, gathered, config.experts.ffn, stream);
-    }
+    if (by_hopper(model)) copy_rows(normed, sources, gathered, config.hidden, copied, stream);
     for_experts(model, weights.gate_up, [&](const ExpertRange& range) {
-      multiply_grouped_cutlass(grouped(routes, copied, nullptr, range), weight(weights.gate_up, range),
-                               2 * ffn, hidden, room.cutlass.data(), room.gate_up.data(), stream);
+      const Fp8Weight gate_up = weight(weights.gate_up, range);
+      if (by_hopper(model))
+        multiply_grouped_gated_hopper(gates(range), grouped(routes, copied, nullptr, range), gathered,
+                                      gate_up, ffn, hidden, gated, stream);
+      else
+        multiply_grouped_gated(gates(range), grouped(routes, normed, sources, range), gate_up, ffn, hidden,
+                               gated, stream);
     });
-    add_gate_up_biases(model, weights, routes, gathered);
-    gates_to_fp8(config.activation, room.gate_up.data(), gathered, config.experts.ffn, gated, stream);
+    align_rows(gated, gathered, config.experts.ffn, stream);
   }
 
   void multiply_down(int32_t gathered) const {
@@ -155,8 +137,6 @@ struct Fp8Experts {
       const int64_t n = config.hidden, k = config.experts.ffn;
       if (by_hopper(model))
         multiply_grouped_hopper(rows, gathered, down, n, k, room.given.data(), stream);
-      else if (by_cutlass(model))
-        multiply_grouped_cutlass(rows, down, n, k, room.cutlass.data(), room.given.data(), stream);
       else
         multiply_grouped(rows, down, n, k, room.given.data(), stream);
     });

@@ -46,17 +46,6 @@ void multiply_grouped_gated(const Gates& gates, const GroupedRows& rows, const b
 void multiply_grouped_gated(const Gates& gates, const GroupedFp8Rows& rows, const Fp8Weight& weight,
                             int64_t ffn, int64_t k, const Fp8Rows& out, cudaStream_t stream);
 
-/// Device memory that CUTLASS's products for Hopper work in; 0: this GPU is no Hopper, or the program was
-/// built without CUTLASS.
-int64_t cutlass_grouped_bytes(int32_t experts);
-int64_t cutlass_grouped_fp8_bytes(int32_t experts);
-/// As multiply_grouped(), by CUTLASS, of rows that lie in order. `room`: cutlass_grouped_bytes(), or
-/// cutlass_grouped_fp8_bytes(), to work in.
-void multiply_grouped_cutlass(const GroupedRows& rows, const bf16* weight, int64_t n, int64_t k,
-                              std::byte* room, bf16* out, cudaStream_t stream);
-void multiply_grouped_cutlass(const GroupedFp8Rows& rows, const Fp8Weight& weight, int64_t n, int64_t k,
-                              std::byte* room, bf16* out, cudaStream_t stream);
-
 /// As multiply_grouped(), by CUTLASS's kernel for Ampere and Ada, of rows that lie in order. `room`:
 /// ampere_grouped_bytes(), which are 0 where the program was built without CUTLASS, or the GPU is older.
 int64_t ampere_grouped_bytes(int32_t experts);

@@ -29,12 +29,8 @@ using test::Weight;
 #define NEED_ADA() \
   NEED_GPU();      \
   SKIP_UNLESS(test::gpu_capability() >= 89, test::Lacking::hopper, "a GPU before Ada")
-#define NEED_CUTLASS()                                                        \
-  NEED_HOPPER();                                                              \
-  SKIP_UNLESS(cutlass_grouped_fp8_bytes(1) > 0, ::sheaf::test::Lacking::tool, \
-              "this program was built without CUTLASS")
 
-enum class By { ours, cutlass, hopper };
+enum class By { ours, hopper };
 
 std::vector<int32_t> offsets_of(const std::vector<int32_t>& counts) {
   std::vector<int32_t> offsets{0};
@@ -96,12 +92,7 @@ struct Case {
 /// [gathered rows and three more, n]
 std::vector<bf16> multiply(const Case& given, By by) {
   const auto out = poisoned<bf16>((given.gathered_rows() + 3) * given.n);
-  const auto room =
-      poisoned<std::byte>(std::max<int64_t>(cutlass_grouped_fp8_bytes(given.rows().experts), 1));
-  if (by == By::cutlass)
-    multiply_grouped_cutlass(given.rows(), given.weight.view(), given.n, given.k, room.data(), out.data(),
-                             nullptr);
-  else if (by == By::hopper)
+  if (by == By::hopper)
     multiply_grouped_hopper(given.rows(), given.gathered_rows(), given.weight.view(), given.n, given.k,
                             out.data(), nullptr);
   else
@@ -133,13 +124,6 @@ TEST(GroupedFp8, EqualsPlainSums) {
   for (const std::vector<int32_t>& counts : kSpreads)
     for (const auto& [n, k] : kSizes)
       for (const bool gathered : {false, true}) compare(Case(counts, n, k, gathered, random), By::ours);
-}
-
-TEST(GroupedFp8, CutlassEqualsPlainSums) {
-  NEED_CUTLASS();
-  std::mt19937 random(6);
-  for (const std::vector<int32_t>& counts : kSpreads)
-    for (const auto& [n, k] : kSizes) compare(Case(counts, n, k, false, random), By::cutlass);
 }
 
 TEST(GroupedFp8, HopperEqualsPlainSums) {
@@ -316,12 +300,6 @@ TEST(GroupedFp8, RowsDoNotDependOnTheirNeighbours) {
   for (const uint32_t step : {2, 7, 61}) compare_alone(By::ours, step, random);
 }
 
-TEST(GroupedFp8, CutlassRowsDoNotDependOnTheirNeighbours) {
-  NEED_CUTLASS();
-  std::mt19937 random(11);
-  for (const uint32_t step : {2, 7, 61}) compare_alone(By::cutlass, step, random);
-}
-
 TEST(GroupedFp8, HopperRowsDoNotDependOnTheirNeighbours) {
   NEED_HOPPER();
   std::mt19937 random(14);
@@ -338,7 +316,6 @@ TEST(GroupedFp8, ManyExpertsOrOne) {
   for (const std::vector<int32_t>& counts : spreads) {
     const Case given(counts, 48, 64, false, random);
     compare(given, By::ours);
-    if (cutlass_grouped_fp8_bytes(1) > 0) compare(given, By::cutlass);
     if (grouped_hopper_products(given.n, given.k)) compare(given, By::hopper);
   }
 }

@@ -48,7 +48,7 @@ struct Size {
 };
 
 /// Whose kernel multiplies.
-enum class By { ours, cutlass, ampere, hopper };
+enum class By { ours, ampere, hopper };
 
 constexpr int64_t kGuard = 3;  // rows after the last one, which nothing may write
 
@@ -65,11 +65,7 @@ std::vector<bf16> multiply(Epilogue epilogue, const std::vector<bf16>& in, const
   const auto out = poisoned<bf16>((offsets.back() + kGuard) * width);
   const GroupedRows rows{d_in.data(), d_sources.data(), d_offsets.data(),
                          static_cast<int32_t>(counts.size())};
-  if (by == By::cutlass) {
-    const auto room = poisoned<std::byte>(cutlass_grouped_bytes(rows.experts));
-    multiply_grouped_cutlass(rows, d_weight.data(), size.n, size.k, room.data(), out.data(), nullptr);
-    check(cudaDeviceSynchronize(), "product by CUTLASS");  // before the room is freed
-  } else if (by == By::ampere) {
+  if (by == By::ampere) {
     const auto room = poisoned<std::byte>(ampere_grouped_bytes(rows.experts));
     multiply_grouped_ampere(rows, d_weight.data(), size.n, size.k, room.data(), out.data(), nullptr);
     check(cudaDeviceSynchronize(), "product by CUTLASS");  // before the room is freed
@@ -166,25 +162,13 @@ TEST(Grouped, EqualsPlainSums) {
           compare(epilogue, counts, size, gathered, By::ours, random);
 }
 
-#define NEED_CUTLASS()                                                    \
-  NEED_HOPPER();                                                          \
-  SKIP_UNLESS(cutlass_grouped_bytes(1) > 0, ::sheaf::test::Lacking::tool, \
-              "this program was built without CUTLASS")
-
-TEST(Grouped, CutlassEqualsPlainSums) {
-  NEED_CUTLASS();
-  std::mt19937 random(8);
-  for (const std::vector<int32_t>& counts : kSpreads)
-    for (const Size& size : kSizes) compare(Epilogue::store, counts, size, false, By::cutlass, random);
-}
-
-#define NEED_AMPERE_CUTLASS()                                            \
+#define NEED_CUTLASS()                                                   \
   NEED_GPU();                                                            \
   SKIP_UNLESS(ampere_grouped_bytes(1) > 0, ::sheaf::test::Lacking::tool, \
               "this program was built without CUTLASS")
 
-TEST(Grouped, CutlassForAmpereEqualsPlainSums) {
-  NEED_AMPERE_CUTLASS();
+TEST(Grouped, CutlassEqualsPlainSums) {
+  NEED_CUTLASS();
   std::mt19937 random(13);
   for (const std::vector<int32_t>& counts : kSpreads)
     for (const Size& size : kSizes) compare(Epilogue::store, counts, size, false, By::ampere, random);
@@ -235,12 +219,6 @@ TEST(Grouped, RowsDoNotDependOnTheirNeighbours) {
 
 TEST(Grouped, CutlassRowsDoNotDependOnTheirNeighbours) {
   NEED_CUTLASS();
-  std::mt19937 random(9);
-  for (const int32_t step : {2, 7, 61}) compare_alone(Epilogue::store, By::cutlass, step, random);
-}
-
-TEST(Grouped, CutlassRowsForAmpereDoNotDependOnTheirNeighbours) {
-  NEED_AMPERE_CUTLASS();
   std::mt19937 random(14);
   for (const int32_t step : {2, 7, 61}) compare_alone(Epilogue::store, By::ampere, step, random);
 }
@@ -262,12 +240,10 @@ TEST(Grouped, PartsOfTheExpertsGiveTheSameBits) {
   const auto weight = to_device(make_values(experts * size.n * size.k, 0.1f, random)),
              in = to_device(make_values(offsets.back() * size.k, 1, random));
   const auto d_offsets = to_device(offsets);
-  for (const By by : {By::ours, By::cutlass, By::ampere, By::hopper}) {
-    if (by == By::cutlass && cutlass_grouped_bytes(1) == 0) continue;
+  for (const By by : {By::ours, By::ampere, By::hopper}) {
     if (by == By::ampere && ampere_grouped_bytes(1) == 0) continue;
     if (by == By::hopper && !grouped_hopper_products(size.n, size.k)) continue;
-    const auto room = poisoned<std::byte>(
-        std::max<int64_t>({cutlass_grouped_bytes(experts), ampere_grouped_bytes(experts), 1}));
+    const auto room = poisoned<std::byte>(std::max<int64_t>(ampere_grouped_bytes(experts), 1));
     std::vector<std::vector<bf16>> results;
     for (const int32_t at_once : {experts, 3, 1}) {
       const auto out = poisoned<bf16>(offsets.back() * size.n);
@@ -275,9 +251,7 @@ TEST(Grouped, PartsOfTheExpertsGiveTheSameBits) {
         const GroupedRows rows{in.data(), nullptr, d_offsets.data() + first,
                                std::min(at_once, experts - first)};
         const bf16* const own = weight.data() + first * size.n * size.k;
-        if (by == By::cutlass)
-          multiply_grouped_cutlass(rows, own, size.n, size.k, room.data(), out.data(), nullptr);
-        else if (by == By::ampere)
+        if (by == By::ampere)
           multiply_grouped_ampere(rows, own, size.n, size.k, room.data(), out.data(), nullptr);
         else if (by == By::hopper)
           multiply_grouped_hopper(rows, offsets.back(), own, size.n, size.k, out.data(), nullptr);
@@ -312,8 +286,7 @@ TEST(Grouped, ManyExpertsOrOne) {
     left -= more;
   }
   for (const std::vector<int32_t>& counts : spreads) {
-    for (const By by : {By::ours, By::cutlass, By::ampere, By::hopper}) {
-      if (by == By::cutlass && cutlass_grouped_bytes(1) == 0) continue;
+    for (const By by : {By::ours, By::ampere, By::hopper}) {
       if (by == By::ampere && ampere_grouped_bytes(1) == 0) continue;
       if (by == By::hopper && !grouped_hopper_products(size.n, size.k)) continue;
       const std::vector<bf16> got = multiply(Epilogue::store, in, weight, {}, counts, size, by);

@@ -1,6 +1,6 @@
 // In e4m3 with a scale for each row and for each row of a weight, both applied by the epilogue. Sums stay in
 // the matrix unit, as those of the dense products do (hopper_kernel.h).
-#include "cuda/gemm/grouped_cutlass.h"
+#include "bench/grouped_cutlass_kernel.h"
 
 namespace sheaf::cuda {
 namespace {

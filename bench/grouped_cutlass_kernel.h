@@ -20,8 +20,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "bench/grouped_cutlass.h"
 #include "cuda/base/launch.h"
-#include "cuda/gemm/grouped.h"
 #include "cuda/gemm/shelf.h"
 
 namespace sheaf::cuda {

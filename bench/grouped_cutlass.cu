@@ -1,4 +1,4 @@
-#include "cuda/gemm/grouped_cutlass.h"
+#include "bench/grouped_cutlass_kernel.h"
 
 namespace sheaf::cuda {
 namespace {
