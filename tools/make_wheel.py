@@ -76,11 +76,12 @@ def arrow_version(program, environment):
 
 
 def requirement(versions):
-    """The pyarrow that has one of these libraries: soname 2500 is that of pyarrow 25.0 to 25.x."""
+    """The pyarrow that has one of these libraries: libarrow.so.2500 is that of pyarrow 25.0 with all its patches."""
     majors = sorted(int(version) // 100 for version in versions)
     if majors != list(range(majors[0], majors[0] + len(majors))):
         raise Refused(f"builds with Arrow {', '.join(map(str, majors))}: the versions of a wheel must follow each other")
-    return f"pyarrow>={majors[0]},<{majors[-1] + 1}"
+    minor = int(max(versions, key=int)) % 100
+    return f"pyarrow>={majors[0]},<{majors[-1]}.{minor + 1}"
 
 
 def metadata(name, version, wanted):

@@ -5,6 +5,8 @@
 #include "core/base/error.h"
 #include "core/base/interrupted.h"
 #include "core/text/json_reader.h"
+#include "io/base/file_layer.h"
+#include "io/base/paths.h"
 #include "io/base/sha256.h"
 #include "io/base/store_uri.h"
 #include "io/base/table_stream.h"
@@ -57,38 +59,64 @@ class ScratchedRows : public KeptRows {
 /// Rows of a run folder, which are read when somebody wants them.
 class FolderRows : public KeptRows {
  public:
-  explicit FolderRows(Job job) : job_(std::move(job)) {}
+  explicit FolderRows(const Job& job) : window_(job.engine.window), folder_(job.output.path) {
+    try {  // a run is fine whose rows are no table
+      if (is_uri(folder_) || job.output.format == OutputFormat::openai_batch)
+        refuse(
+            "{}: rows of an output.path that is a URI, and of output.format openai-batch, cannot be read as "
+            "a table; read its files",
+            folder_);
+      folder_ = std::filesystem::absolute(folder_).string();
+      schema_ = job.task.schema.empty() ? Schema() : read_schema(job);
+      columns_ = row_columns(job, schema_, has_integer_ids(job.input));
+      manifest_ = manifest_text();
+    } catch (...) {
+      trouble_ = std::current_exception();
+    }
+  }
 
   void export_to(ArrowArrayStream* stream) override {
+    const std::lock_guard lock(mutex_);
     if (!file_) file_ = read();
     export_copy(file_, stream);
   }
 
  private:
   std::shared_ptr<ScratchFile> read() const {
-    const std::string& folder = job_.output.path;
-    if (is_uri(folder) || job_.output.format == OutputFormat::openai_batch)
-      refuse(
-          "{}: rows of an output.path that is a URI, and of output.format openai-batch, cannot be read as a "
-          "table; "
-          "read its files",
-          folder);
-    const Schema schema = job_.task.schema.empty() ? Schema() : read_schema(job_);
-    auto file = std::make_shared<ScratchFile>(folder);
+    if (trouble_) std::rethrow_exception(trouble_);
+    if (manifest_text() != manifest_)
+      refuse("{}: another run has replaced the rows of this one; read them before, or give it another folder",
+             folder_);
+    auto file = std::make_shared<ScratchFile>(folder_);
     ScratchRows target(*file);
     RowStream rows(target);
-    rows.open(row_columns(job_, schema, has_integer_ids(job_.input)));
+    rows.open(columns_);
     int64_t count = 0;
-    read_rows(folder, read_manifest(folder, "run the job again with restart"), schema, [&](Row&& row) {
+    const Manifest manifest = parse_manifest(manifest_, folder_ + "/manifest.json", kRunAgain);
+    read_rows(folder_, manifest, schema_, [&](Row&& row) {
       rows.row(row);
-      if (++count % job_.engine.window == 0) rows.commit(count, true);
+      if (++count % window_ == 0) rows.commit(count, true);
     });
     rows.commit(count, true);
     rows.close();
     return file;
   }
 
-  Job job_;
+  std::string manifest_text() const {
+    const std::string path = folder_ + "/manifest.json";
+    const auto text = read_whole(path);
+    if (!text) refuse("{}: the file is gone; {}", path, kRunAgain);
+    return *text;
+  }
+
+  static constexpr const char* kRunAgain = "run the job again with restart";
+  int32_t window_;
+  std::string folder_;
+  Schema schema_;
+  std::vector<RowColumn> columns_;
+  std::string manifest_;        ///< its text when the run ended
+  std::exception_ptr trouble_;  ///< why the rows are no table; null: they are
+  std::mutex mutex_;
   std::shared_ptr<ScratchFile> file_;
 };
 
@@ -156,11 +184,35 @@ ordered_json estimate(const json& request) {
   asked.job = job.file;
   asked.root = std::move(job.root);
   asked.overrides = override_texts(request);
+  // It writes no rows.
+  if (!is_given(*asked.root, "output.path") && !request.value("set", json::object()).contains("output.path"))
+    asked.overrides.push_back("output.path=out");
   asked.hardware = request.value("hardware", "");
   asked.model = request.value("model", "");
   if (const auto records = request.value("records", int64_t{0}); records > 0) asked.records = records;
   if (const auto devices = request.value("devices", 0); devices > 0) asked.devices = devices;
   return estimate_answer(asked);
+}
+
+constexpr size_t kMostRejects = 1000;
+
+/// Those of all calls that wrote the folder, as rejects.jsonl has them.
+ordered_json folder_rejects(const std::string& folder) {
+  ordered_json rejects = ordered_json::array();
+  const std::string path = folder + "/rejects.jsonl";
+  if (is_there(path))
+    read_lines(path, [&](const std::string& line) {
+      if (rejects.size() < kMostRejects) rejects.push_back(read_json<ordered_json>(line));
+    });
+  return rejects;
+}
+
+/// Refuses a model that waits for this thread: a table's batches would be made by runs of the very engine that
+/// reads it.
+std::shared_ptr<KeptModel> free_model(std::shared_ptr<KeptModel> model) {
+  if (model && model->user == own_stop)
+    refuse("the table: its batches are made by runs of the engine that reads it; use another engine for them");
+  return model;
 }
 
 }  // namespace
@@ -171,9 +223,8 @@ void CallListener::note(const std::string& text) {
 }
 
 void CallListener::rejected(const Reject& reject) {
-  constexpr size_t kMost = 1000;
   const std::lock_guard lock(mutex_);
-  if (rejects_.size() < kMost)
+  if (rejects_.size() < kMostRejects)
     rejects_.push_back({{"file", reject.place.file},
                         {"row", reject.place.row},
                         {"id", reject.id},
@@ -222,7 +273,7 @@ ordered_json CallListener::rejects() const {
 
 Call::Call(std::string kind, std::string request, std::shared_ptr<KeptModel> model, ArrowArrayStream* table)
     : kind_(std::move(kind)),
-      model_(std::move(model)),
+      model_(free_model(std::move(model))),
       table_(table),
       thread_([this, text = std::move(request)] { work(text); }) {}
 
@@ -239,26 +290,24 @@ bool Call::wait(int milliseconds) {
 void Call::work(const std::string& request) {
   own_stop = &stop_;
   try {
-    result_ = dump({{"result", answer(read_json(request, {.values = 1'000'000}))}});
+    const json asked = read_json(request, {.values = 1'000'000});
+    if (asked.is_discarded()) refuse("the job holds a text that is no Unicode, or is too large; correct it");
+    result_ = dump({{"result", answer(asked)}});
   } catch (...) {
     result_ = dump(describe_failure());
   }
+  model_.reset();  // a Run may live longer than the engine that made it
   const std::lock_guard lock(mutex_);
   done_ = true;
   ended_.notify_all();
 }
 
 ArrowArrayStream* Call::rows() {
+  if (!rows_) fail("the call has no rows");
   auto stream = std::make_unique<ArrowArrayStream>();
   stream->release = nullptr;
-  try {
-    if (!rows_) fail("the call has no rows");
-    rows_->export_to(stream.get());
-    return stream.release();
-  } catch (...) {
-    result_ = dump(describe_failure());
-    return nullptr;
-  }
+  rows_->export_to(stream.get());
+  return stream.release();
 }
 
 ordered_json Call::answer(const json& request) {
@@ -284,9 +333,10 @@ ordered_json Call::open(const json& request) {
   auto kept = std::make_shared<KeptModel>();
   kept->sections = text.root;
   kept->model = std::make_shared<OpenModel>(job);
+  if (stop_) fail_for_now("interrupted while the model was opened");
   kept->model->backends();
-  return {{"model", job.model.path},
-          {"engine", reinterpret_cast<uintptr_t>(new std::shared_ptr<KeptModel>(std::move(kept)))}};
+  opened_ = std::move(kept);
+  return {{"model", job.model.path}, {"notes", opened_->model->notices()}};
 }
 
 /// `folder`: the call may write an output folder.
@@ -297,7 +347,7 @@ Job Call::read_job(const json& request, bool folder) {
     for (const char* section : {"model", "engine"})
       if (const YamlNode* const own = find(*model_->sections, section))
         for (const YamlNode::Entry& entry : own->entries)
-          if (const std::string path = fmt::format("{}.{}", section, entry.key); !is_given(*text.root, path))
+          if (const std::string path = fmt::format("{}.{}", section, entry.key); !find(*text.root, path))
             reading.changes.push_back({path, entry.value});
   add_changes(request, reading.changes);
   const json output = request.value("output", json());
@@ -331,6 +381,9 @@ ordered_json Call::run(const json& request) {
   if (model_) turn = std::unique_lock(model_->turn, std::defer_lock);
   while (turn.mutex() && !turn.try_lock_for(std::chrono::milliseconds(kBetweenLooks)))
     if (stop_) fail_for_now("interrupted while another run uses the model");
+  const auto leave = [](KeptModel* model) { model->user = nullptr; };
+  const std::unique_ptr<KeptModel, decltype(leave)> in_use(model_.get(), leave);
+  if (in_use) in_use->user = &stop_;
   const Job job = read_job(request, true);
   const bool streams = !job.output.needs_path;
   RunSettings settings;
@@ -350,9 +403,10 @@ ordered_json Call::run(const json& request) {
     else
       rows_ = std::make_unique<FolderRows>(job);
   }
+  const bool earlier = !streams && !is_uri(job.output.path) && end.interrupted.empty();
   return {{"rows", rows},
           {"report", end.report},
-          {"rejects", listener_.rejects()},
+          {"rejects", earlier ? folder_rejects(job.output.path) : listener_.rejects()},
           {"notes", listener_.notes()},
           {"output", streams ? ordered_json() : ordered_json(job.output.path)},
           {"finished", end.was_finished},

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "io/base/scratch_file.h"
 #include "io/base/yaml_reader.h"
@@ -22,6 +23,7 @@ struct KeptModel {
   YamlPtr sections;  ///< model and engine
   std::shared_ptr<OpenModel> model;
   std::timed_mutex turn;  ///< of the run that uses it
+  std::atomic<const std::atomic<bool>*> user = nullptr;  ///< that run's own_stop; null: nobody
 };
 
 /// What a run leaves for those who read its rows.
@@ -58,7 +60,7 @@ class CallListener : public RunListener {
 /// One piece of work on a thread of its own, so that the caller can look at signals meanwhile.
 ///
 ///   kind      request                                                     result
-///   open      job                                                         model, engine (its address)
+///   open      job                                                         model, notes; take_model() gives it
 ///   run       job, set, output, restart, allow_empty, limit, reuse        rows, report, rejects, ...
 ///   plan      job, set, limit, answer_tokens                              as `sheaf plan --json`
 ///   estimate  job, set, hardware, records, devices, model                 as `sheaf estimate --json`
@@ -68,7 +70,7 @@ class CallListener : public RunListener {
 /// `job` is {"path": a file} or {"dict": its sections}.
 class Call {
  public:
-  /// `model`: for run and plan; null: the job's own is opened. `table`: the records, taken over; null: none.
+  /// `model`: of a run; null: the job's own is opened. `table`: the records, taken over; null: none.
   Call(std::string kind, std::string request, std::shared_ptr<KeptModel> model, ArrowArrayStream* table);
   ~Call();
   Call(const Call&) = delete;
@@ -81,8 +83,10 @@ class Call {
   std::string progress() const { return listener_.progress(); }
   /// Once it ended: {"result": ...}, {"mistakes": [{message, place, fix}]} or {"failure", "exit_code"}.
   const std::string& result() const { return result_; }
-  /// The rows of a run, as a stream that the caller frees; null, and result() says why, where there are none.
+  /// The rows of a run, as a stream that the caller frees. Throws where there are none.
   ArrowArrayStream* rows();
+  /// The model that the call opened, once; null: none.
+  std::shared_ptr<KeptModel> take_model() { return std::exchange(opened_, nullptr); }
 
  private:
   void work(const std::string& request);
@@ -93,7 +97,8 @@ class Call {
   Job read_job(const nlohmann::json& request, bool folder);
 
   const std::string kind_;
-  std::shared_ptr<KeptModel> model_;
+  std::shared_ptr<KeptModel> model_;   ///< until the work is done
+  std::shared_ptr<KeptModel> opened_;  ///< until somebody takes it
   ArrowArrayStream* table_;
   std::atomic<bool> stop_ = false;
   CallListener listener_;

@@ -17,8 +17,12 @@ bool is_key(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || c == '_' || c == '.'; });
 }
 
+/// Names of files may have spaces: "my jobs/demo.yaml:20".
 bool is_place(std::string_view text) {
-  return text.find(' ') == text.npos || text.starts_with("set ") || text == "the table";
+  const size_t colon = text.find_last_not_of("0123456789");
+  const bool line = colon != text.npos && colon + 1 < text.size() && text[colon] == ':';
+  return text.find(' ') == text.npos || text.starts_with("set ") || text.starts_with("--set ") ||
+         text == "the table" || line || text.ends_with(".yaml") || text.ends_with(".yml");
 }
 
 ordered_json mistake_json(const std::string& message) {
@@ -66,6 +70,7 @@ ordered_json describe_failure() {
     return error.fault() == Fault::input ? mistakes_json({error.what()})
                                          : failure_json(error.what(), error.fault());
   } catch (const std::filesystem::filesystem_error& error) {
+    if (error.path1().empty()) return failure_json(error.what(), Fault::fatal);
     return mistakes_json(
         {fmt::format("{}: {}; choose another path", error.path1().string(), error.code().message())});
   } catch (const std::bad_alloc&) {

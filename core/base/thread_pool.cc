@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/interrupted.h"
 
 namespace sheaf {
 namespace {
@@ -52,6 +53,7 @@ void ThreadPool::run_tasks(int64_t tasks, Call call, void* context) {
   tasks_ = tasks;
   call_ = call;
   context_ = context;
+  callers_stop_ = own_stop;
   next_.store(0, std::memory_order_relaxed);
   gate_.fetch_add(kLoop + kOpen, std::memory_order_release);
   gate_.notify_all();
@@ -91,12 +93,14 @@ void ThreadPool::work(int thread) {
 }
 
 void ThreadPool::take_tasks(int thread) {
+  own_stop = callers_stop_;
   for (int64_t task = 0; (task = next_.fetch_add(1, std::memory_order_relaxed)) < tasks_;) {
     try {
       call_(context_, task, thread);
     } catch (...) {
       const std::lock_guard lock(error_mutex_);
       if (!error_) error_ = std::current_exception();
+      next_.store(tasks_, std::memory_order_relaxed);  // the others need not begin
     }
   }
 }

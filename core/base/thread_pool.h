@@ -21,7 +21,7 @@ class ThreadPool {
   int size() const { return static_cast<int>(workers_.size()) + 1; }
 
   /// Calls body(task, thread) for every task in [0, tasks), in any order, with thread in [0, size()).
-  /// The first exception of a task is thrown here.
+  /// The first exception of a task is thrown here; tasks that have not begun by then are left out.
   template <class Body>
   void run(int64_t tasks, Body&& body) {
     if (tasks <= 1 || workers_.empty()) {
@@ -49,6 +49,7 @@ class ThreadPool {
   int64_t tasks_ = 0;
   Call call_ = nullptr;
   void* context_ = nullptr;
+  const std::atomic<bool>* callers_stop_ = nullptr;
   std::mutex error_mutex_;
   std::exception_ptr error_;
   std::vector<std::jthread> workers_;

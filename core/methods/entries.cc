@@ -8,7 +8,6 @@
 namespace sheaf {
 namespace {
 
-constexpr int64_t kMostAsked = 2000;             // entries of lists inside of each other
 constexpr uint64_t kEntryStream = 0x656e747279;  // apart from the streams of samples and parts
 
 /// A slot whose answer lists entries.
@@ -176,11 +175,8 @@ std::string nested_trouble(const Job& job, const Schema& schema) {
     if (!list) continue;
     if (method.stacking == Stacking::joint)
       return refused(*list, "are asked for once its entries are known; set method.stacking: isolated");
-    if (const int64_t most = most_entries(category.attributes); most > kMostAsked)
-      return refused(*list,
-                     fmt::format("could be asked for of {} entries inside of each other, more than {}; "
-                                 "lower max_entries",
-                                 most, kMostAsked));
+    if (const std::string most = too_many_asked(category.attributes); !most.empty())
+      return refused(*list, fmt::format("could come to {}; lower max_entries", most));
   }
   return {};
 }

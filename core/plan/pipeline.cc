@@ -40,7 +40,10 @@ bool Pipeline::run(const Emit& emit, const Refuse& refuse) {
       finished_.close();
     });
     for (size_t i = 1; i < lanes_.size(); ++i)
-      others.emplace_back([this, i] { guard([&] { decode(lanes_[i]); }); });
+      others.emplace_back([this, i, stop = own_stop] {
+        own_stop = stop;
+        guard([&] { decode(lanes_[i]); });
+      });
     decode(lanes_[0]);
   });
   for (std::thread& each : others) each.join();

@@ -110,6 +110,15 @@ std::vector<std::vector<WantedAnswer>> wanted_entries(const AskedValue& list, co
   return answers;
 }
 
+/// Values of all entries that lists of objects may have. Depth and entries are bounded, so it fits.
+int64_t most_values(const std::vector<Attribute>& attributes) {
+  int64_t values = 0;
+  for (const Attribute& each : attributes)
+    values += !each.nested() ? 1
+                             : (each.type == ValueType::entries ? each.max_entries : 1) * most_values(each.fields);
+  return values;
+}
+
 }  // namespace
 
 std::vector<AskedValue> asked_values(const std::vector<Attribute>& attributes) {
@@ -124,6 +133,14 @@ int64_t most_entries(const std::vector<Attribute>& attributes) {
     most = std::max(most, (attribute.type == ValueType::entries ? attribute.max_entries : 1) *
                               most_entries(attribute.fields));
   return most;
+}
+
+std::string too_many_asked(const std::vector<Attribute>& attributes) {
+  constexpr int64_t kMostEntries = 2000, kMostValues = 20'000;
+  if (const int64_t most = most_entries(attributes); most > kMostEntries)
+    return fmt::format("{} entries inside of each other, more than {}", most, kMostEntries);
+  const int64_t values = most_values(attributes);
+  return values > kMostValues ? fmt::format("{} values, more than {}", values, kMostValues) : "";
 }
 
 int32_t list_depth(const std::vector<Attribute>& attributes) {
@@ -204,6 +221,28 @@ std::vector<WantedAnswer> wanted_values(std::span<const AskedValue> values,
       answers[i].entries = wanted_entries(values[i], known[i].entries, text, tokenizer);
   }
   return answers;
+}
+
+std::vector<const Answer*> inner_answers(const Answer& list, size_t entries, size_t fields) {
+  std::vector<const Answer*> inner(entries * fields);
+  for (const InnerAnswer& each : list.inner)
+    if (const size_t at = static_cast<size_t>(each.entry) * fields + static_cast<size_t>(each.field);
+        at < inner.size())
+      inner[at] = &each.answer;
+  return inner;
+}
+
+Tokens fit_anchor(std::string anchor, size_t most, const std::function<Tokens(const std::string&)>& encode) {
+  for (Tokens tokens = encode(anchor);; tokens = encode(anchor)) {
+    if (tokens.size() <= most) return tokens;
+    if (anchor.empty()) {
+      tokens.resize(most);
+      return tokens;
+    }
+    size_t end = std::min(anchor.size() * most / tokens.size(), anchor.size() - 1);
+    while (end > 0 && (static_cast<unsigned char>(anchor[end]) & 0xC0) == 0x80) --end;  // inside a character
+    anchor.resize(end);
+  }
 }
 
 Anchors read_anchors(const Attribute& list, std::string_view text) {

@@ -23,6 +23,10 @@ std::vector<AskedValue> asked_values(const std::vector<Attribute>& attributes);
 /// Entries of one list and of those inside of it, each as long as it may be.
 int64_t most_entries(const std::vector<Attribute>& attributes);
 
+/// What of lists of objects is more than a prompt is planned with: "10000 entries inside of each other, more
+/// than 2000"; empty: nothing.
+std::string too_many_asked(const std::vector<Attribute>& attributes);
+
 /// How many lists of objects stand inside of each other at most; 0: there is none. Each takes a round.
 int32_t list_depth(const std::vector<Attribute>& attributes);
 
@@ -65,6 +69,12 @@ struct Anchors {
   std::string note = {};                ///< what is wrong with the answer; empty: nothing
   bool readable = true;
 };
+
+/// The answers about the entries of a list: that to field f of entry e is at e × fields + f; null: none.
+std::vector<const Answer*> inner_answers(const Answer& list, size_t entries, size_t fields);
+
+/// What `encode` makes of an anchor, at most `most` tokens. A longer anchor loses its end.
+Tokens fit_anchor(std::string anchor, size_t most, const std::function<Tokens(const std::string&)>& encode);
 
 /// Reads the anchors that the model listed. An anchor that comes again is the same entry; of a list that
 /// breaks off, the last text is left out if it is not whole.

@@ -441,8 +441,9 @@ class ExtractTask : public WordedTask {
     parts->entries = [this, &listed, &list, opens, most = parts->most_tokens](const Tokens& answer) {
       std::vector<Tokens> opened;
       for (const std::string& anchor : read_anchors(*list.own, tokenizer_.decode(answer)).texts) {
-        opened.push_back(encode(entry_pieces(listed, list, anchor, opens)));
-        if (opened.back().size() > most) opened.back().resize(most);
+        opened.push_back(fit_anchor(anchor, most, [&](const std::string& shown) {
+          return encode(entry_pieces(listed, list, shown, opens));
+        }));
       }
       return opened;
     };
@@ -512,11 +513,7 @@ class ExtractTask : public WordedTask {
     const std::string text = tokenizer_.decode(answer.tokens);
     const Anchors anchors = read_anchors(own, text);
     const size_t fields = list.fields.size();
-    std::vector<const Answer*> inner(anchors.texts.size() * fields);
-    for (const InnerAnswer& each : answer.inner)
-      if (const size_t at = static_cast<size_t>(each.entry) * fields + static_cast<size_t>(each.field);
-          at < inner.size())
-        inner[at] = &each.answer;
+    const std::vector<const Answer*> inner = inner_answers(answer, anchors.texts.size(), fields);
     std::vector<RowObject> entries;
     for (size_t entry = 0; entry < anchors.texts.size(); ++entry) {
       const FindAnswer find = [&](size_t field) { return inner[entry * fields + field]; };

@@ -441,8 +441,9 @@ class SchemaReader {
     limits.below = number_at(at, "exclusiveMaximum");
     limits.multiple_of = number_at(at, "multipleOf");
     if (limits.multiple_of && !(*limits.multiple_of > 0)) refuse("{} must be above 0", at.text("multipleOf"));
-    if (std::max(limits.least.value_or(-HUGE_VAL), limits.above.value_or(-HUGE_VAL)) >
-        std::min(limits.most.value_or(HUGE_VAL), limits.below.value_or(HUGE_VAL)))
+    const double lower = std::max(limits.least.value_or(-HUGE_VAL), limits.above.value_or(-HUGE_VAL));
+    const double upper = std::min(limits.most.value_or(HUGE_VAL), limits.below.value_or(HUGE_VAL));
+    if (lower > upper || (lower == upper && (limits.above == lower || limits.below == upper)))
       refuse("{}: no number lies between the bounds", at.text());
   }
 
@@ -450,6 +451,8 @@ class SchemaReader {
     const std::string format = text_at(at, "format"), pattern = text_at(at, "pattern");
     attribute.limits.shortest = number_at(at, "minLength");
     attribute.limits.longest = number_at(at, "maxLength");
+    if (attribute.limits.shortest.value_or(0) > attribute.limits.longest.value_or(HUGE_VAL))
+      refuse("{} is more than maxLength; no text is so long", at.text("minLength"));
     if (!format.empty() && !pattern.empty())
       refuse("{} beside format is not supported; remove one", at.text("pattern"));
     if (format == "date") attribute.type = ValueType::date;

@@ -10,7 +10,6 @@ using nlohmann::ordered_json;
 
 constexpr size_t kMostKnown = 1000;
 constexpr int32_t kLongestForm = 32;  // tokens of a number or a date: a letter each, a space and an end
-constexpr int64_t kMostAsked = 2000;  // entries of lists inside of each other
 
 // As many digits as a double tells apart.
 constexpr std::string_view kInteger = "-?(0|[1-9]\\d{0,14})";
@@ -104,14 +103,11 @@ class ObjectAnswer::Reader {
       say(path, fmt::format("fewer than {} entries", fewest), false, true);
       return nullptr;
     }
+    const size_t fields = list.fields.size();
+    const std::vector<const Answer*> inner = inner_answers(answer, anchors.texts.size(), fields);
     ordered_json entries = ordered_json::array();
     for (size_t entry = 0; entry < anchors.texts.size(); ++entry) {
-      const FindAnswer find = [&](size_t field) -> const Answer* {
-        const auto found = std::ranges::find_if(answer.inner, [&](const InnerAnswer& each) {
-          return std::cmp_equal(each.entry, entry) && std::cmp_equal(each.field, field);
-        });
-        return found == answer.inner.end() ? nullptr : &found->answer;
-      };
+      const FindAnswer find = [&](size_t field) { return inner[entry * fields + field]; };
       const std::string here = fmt::format("{}[{}]", path, entry);
       ordered_json::object_t object;
       size_t next = 0;
@@ -160,9 +156,8 @@ std::shared_ptr<const BinParts> ObjectAnswer::parts(const Record& record) {
                       (record.decoding ? record.decoding->temperature : context_.job.method.temperature) > 0};
   const std::string key = fmt::format("{} {} {}", limits.max_tokens, limits.sampled, record.object->schema);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  if (const int64_t most = most_entries(record.object->attributes); most > kMostAsked)
-    refuse("the schema's lists inside of each other could have {} entries, more than {}; lower maxItems",
-           most, kMostAsked);
+  if (const std::string most = too_many_asked(record.object->attributes); !most.empty())
+    refuse("the schema's lists could come to {}; lower maxItems", most);
   const auto asked =
       std::make_shared<const Asked>(Asked{record.object, asked_values(record.object->attributes)});
   auto bin = std::make_shared<BinParts>();
@@ -246,8 +241,8 @@ std::shared_ptr<const EntryParts> ObjectAnswer::make_entries(std::shared_ptr<con
   parts->entries = [this, asked = std::move(asked), &list, most = parts->most_tokens](const Tokens& answer) {
     std::vector<Tokens> opened;
     for (const std::string& anchor : read_anchors(*list.own, context_.tokenizer.decode(answer)).texts) {
-      opened.push_back(entry_tokens(list, anchor));
-      if (opened.back().size() > most) opened.back().resize(most);
+      opened.push_back(
+          fit_anchor(anchor, most, [&](const std::string& shown) { return entry_tokens(list, shown); }));
     }
     return opened;
   };

@@ -74,7 +74,7 @@ struct Category {
   std::vector<Attribute> attributes;
 };
 
-/// A flat JSON object that a request wants as its answer.
+/// A JSON object that a request wants as its answer.
 struct AnswerObject {
   std::string schema;  ///< as it was written: equal ones have equal attributes
   std::vector<Attribute> attributes;

@@ -1,6 +1,7 @@
 #include "core/task/value.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <fmt/ranges.h>
 #include <set>
@@ -217,9 +218,12 @@ std::string broken_limit(const ValueLimits& limits, const RowValue& value) {
       if (limits.most && number > *limits.most) return fmt::format("more than {}", *limits.most);
       if (limits.above && number <= *limits.above) return fmt::format("not above {}", *limits.above);
       if (limits.below && number >= *limits.below) return fmt::format("not below {}", *limits.below);
-      if (limits.multiple_of &&
-          std::abs(std::remainder(number, *limits.multiple_of)) > 1e-9 * std::abs(number))
-        return fmt::format("not a multiple of {}", *limits.multiple_of);
+      if (const auto step = limits.multiple_of) {
+        // What binary fractions leave of 0.01 grows with the number.
+        const double unsure = std::max(1e-9 * *step, 4 * DBL_EPSILON * std::abs(number));
+        if (std::abs(std::remainder(number, *step)) > unsure)
+          return fmt::format("not a multiple of {}", *step);
+      }
     }
     return {};
   };

@@ -65,11 +65,14 @@ std::string suggest_spelling(std::string_view word, std::span<const std::string>
   if (const std::string near = nearest_spelling(word, candidates); !near.empty())
     return fmt::format("; did you mean \"{}\"?", near);
   if (candidates.empty()) return {};
+  std::vector<std::string> words;  // each once
+  for (const std::string& candidate : candidates)
+    if (std::ranges::find(words, candidate) == words.end()) words.push_back(candidate);
   std::string list;
-  for (size_t i = 0; i < std::min(candidates.size(), kMostListed); ++i)
-    list += (i ? ", " : "") + shorten_text(candidates[i], kLongestWord);
-  if (candidates.size() > kMostListed) list += fmt::format(" and {} more", candidates.size() - kMostListed);
-  return (candidates.size() == 1 ? "; use " : "; use one of ") + list;
+  for (size_t i = 0; i < std::min(words.size(), kMostListed); ++i)
+    list += (i ? ", " : "") + shorten_text(words[i], kLongestWord);
+  if (words.size() > kMostListed) list += fmt::format(" and {} more", words.size() - kMostListed);
+  return (words.size() == 1 ? "; use " : "; use one of ") + list;
 }
 
 std::string plural(std::string_view noun, int64_t count) {

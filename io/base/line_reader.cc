@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fcntl.h>
 
+#include "core/base/interrupted.h"
 #include "core/text/spelling.h"
 #include "core/text/utf8.h"
 #include "io/base/descriptor.h"
@@ -35,6 +36,7 @@ class PlainSource : public ByteSource {
   }
 
   size_t read(char* target, size_t size) override {
+    if (own_job_stopped()) fail_for_now("interrupted while reading {}", path_);
     const auto count = file_->Read(static_cast<int64_t>(size), target);
     if (!count.ok()) check_read(path_);
     if (!count.ok()) fail("{}: the file cannot be read: {}", path_, count.status().message());

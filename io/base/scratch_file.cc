@@ -35,7 +35,9 @@ fs::path nearest_folder(const std::string& near) {
 ScratchFile::ScratchFile(const std::string& near)
     : file_(near.empty() ? -1 : open_unnamed(nearest_folder(near))) {
   if (file_ >= 0) return;
-  const fs::path folder = fs::temp_directory_path();
+  std::error_code trouble;
+  const fs::path folder = fs::temp_directory_path(trouble);
+  if (trouble) refuse("TMPDIR: the folder for temporary files is not there; make it, or name another one");
   file_ = open_unnamed(folder);
   if (file_ < 0) fail("{}: no temporary file can be created: {}", folder.string(), std::strerror(errno));
 }

@@ -398,6 +398,7 @@ std::optional<std::string> Store::read(const std::string& file) {
 
 std::shared_ptr<arrow::io::RandomAccessFile> open_store_file(const std::string& uri) {
   Opened& all = opened();
+  forget_unread(uri);
   {
     const std::lock_guard lock(all.mutex);
     if (const auto begun = all.expected.find(uri); begun != all.expected.end()) {
@@ -426,6 +427,7 @@ std::unique_ptr<Store> open_store(const std::string& uri) {
 void close_stores() {
   Opened& all = opened();
   const std::lock_guard lock(all.mutex);
+  if (!all.started) return;  // in Python, others may use S3
   all.expected.clear();
   all.listed.clear();
   all.roots.clear();

@@ -63,6 +63,11 @@ void mark_unread(const std::string& uri, const arrow::Status& status) {
   unread.insert_or_assign(uri, status);
 }
 
+void forget_unread(const std::string& uri) {
+  const std::lock_guard lock(unread_mutex);
+  unread.erase(uri);
+}
+
 void check_read(const std::string& uri) {
   const std::lock_guard lock(unread_mutex);
   const auto why = unread.find(uri);

@@ -12,6 +12,8 @@ bool may_pass(const arrow::Status& status);
 
 /// Remembers why a file of a store could not be read, which readers of its format would take for damage.
 void mark_unread(const std::string& uri, const arrow::Status& status);
+/// For a file that is opened again.
+void forget_unread(const std::string& uri);
 /// Throws where it was; the work cannot continue as if only some records were bad.
 void check_read(const std::string& uri);
 

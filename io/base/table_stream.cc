@@ -158,6 +158,8 @@ class IpcBatches : public StreamBatches {
 
 std::shared_ptr<arrow::RecordBatchReader> import_stream(ArrowArrayStream* stream, const std::string& name) {
   auto imported = arrow::ImportRecordBatchReader(stream);
+  if (!imported.ok() && imported.status().message().find("non-struct") != std::string::npos)
+    refuse("{}: it is a single column; give a table, such as series.to_frame()", name);
   if (!imported.ok())
     refuse("{}: the table cannot be read: {}", name, fit_to_print(imported.status().message()));
   return std::move(imported).ValueUnsafe();
@@ -244,12 +246,17 @@ class CopyOutput : public arrow::io::OutputStream {
       file_.append({static_cast<const char*>(data), static_cast<size_t>(size)});
       return arrow::Status::OK();
     } catch (const std::exception& error) {
+      thrown_ = std::current_exception();
       return arrow::Status::IOError(error.what());
     }
+  }
+  void rethrow() const {
+    if (thrown_) std::rethrow_exception(thrown_);
   }
 
  private:
   ScratchFile& file_;
+  std::exception_ptr thrown_;
 };
 
 }  // namespace
@@ -276,6 +283,8 @@ std::optional<TableFile::Row> TableStream::next_row() {
       const auto batch = batches_->next();
       if (!batch) return std::nullopt;
       cells_ = read_cells(*batch, batch->num_rows());
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception& error) {
       batches_->check_end();
       refuse("{}: the stream breaks off or is damaged after row {}: {}", batches_->name, row_,
@@ -300,16 +309,21 @@ void copy_c_stream(ArrowArrayStream* stream, const std::string& name, ScratchFil
   const auto copied = [&](const arrow::Status& status) {
     if (!status.ok()) refuse("{}: the table cannot be read: {}", name, fit_to_print(status.message()));
   };
-  auto writer =
-      check_source(arrow::ipc::MakeStreamWriter(std::make_shared<CopyOutput>(to), reader->schema()));
+  const auto target = std::make_shared<CopyOutput>(to);
+  const auto written = [&](const arrow::Status& status) {
+    if (status.ok()) return;
+    target->rethrow();
+    fail("{}: the table cannot be copied: {}", name, fit_to_print(status.message()));
+  };
+  auto writer = check_source(arrow::ipc::MakeStreamWriter(target, reader->schema()));
   for (std::shared_ptr<arrow::RecordBatch> batch;;) {
     if (stop) fail_for_now("interrupted while reading {}", name);
     copied(reader->ReadNext(&batch));
     if (!batch) break;
     copied(batch->ValidateFull());
-    copied(writer->WriteRecordBatch(*batch));
+    written(writer->WriteRecordBatch(*batch));
   }
-  copied(writer->Close());
+  written(writer->Close());
 }
 
 std::unique_ptr<TableStream> open_copy(const ScratchFile& file, const std::string& name) {

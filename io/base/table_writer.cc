@@ -180,9 +180,11 @@ void append_value(arrow::ArrayBuilder& cell, const ordered_json& value) {
       return;
     }
     case arrow::Type::STRUCT: {
+      if (!value.is_object()) return append_null(cell);
       arrow::StructBuilder& record = append_struct(cell);
+      const auto type = record.type();
       for (int i = 0; i < record.num_fields(); ++i) {
-        const auto at = value.find(record.type()->field(i)->name());
+        const auto at = value.find(type->field(i)->name());
         append_value(*record.field_builder(i), at == value.end() ? ordered_json() : *at);
       }
       return;

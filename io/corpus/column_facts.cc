@@ -63,6 +63,11 @@ void ColumnFacts::add(const json& value) {
   ++values[text];
 }
 
+void ColumnFacts::add_gold(const json& value) {
+  const bool one = value.is_array() && value.size() == 1 && !value[0].is_structured();
+  if (!value.is_array() || !value.empty()) add(one ? value[0] : value);
+}
+
 void ColumnFacts::add_fields(const json& object) {
   if (!object.is_object()) return;
   for (const auto& [key, value] : object.items()) {
@@ -74,8 +79,7 @@ void ColumnFacts::add_fields(const json& object) {
       fields.push_back({key});
       field = std::prev(fields.end());
     }
-    const bool one = value.is_array() && value.size() == 1 && !value[0].is_structured();
-    field->add(one ? value[0] : value);
+    field->add_gold(value);
   }
 }
 
@@ -91,9 +95,10 @@ std::string ColumnFacts::strange(const json& value, const std::string& path) con
   const bool fits =
       list ? entries.is_array() && std::ranges::all_of(entries, &json::is_object) : value.is_object();
   if (!fits) return wrong_kind(path, list ? kListKind : kObjectKind, value);
+  const json all = list ? entries : json::array({value});
   for (const ColumnFacts& field : fields) {
     const std::string inner = path + "." + field.name;
-    for (const json& entry : list ? entries : json::array({value}))
+    for (const json& entry : all)
       if (const auto part = entry.find(field.name); part != entry.end())
         if (std::string trouble = field.strange(*part, inner); !trouble.empty()) return trouble;
   }

@@ -18,6 +18,8 @@ struct ColumnFacts {
   std::vector<ColumnFacts> fields = {};        ///< of objects, also of those in lists
 
   void add(const nlohmann::json& value);
+  /// A gold value: an empty list is none, and a list of one value is that value.
+  void add_gold(const nlohmann::json& value);
   /// Whether it is proposed as an object or a list of objects: most of its values are such, or half of them.
   bool nested() const { return objects + object_lists > 0 && 2 * (objects + object_lists) >= given; }
   /// What of a value is of another kind than the proposed one: "variants must be a list of objects, not a

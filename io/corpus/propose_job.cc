@@ -195,9 +195,7 @@ class Proposer {
         objects.push_back(gold_object(record.value(gold->name, json())));
         for (const auto& [name, value] : objects.back().items()) {
           if (!is_nameable(name)) continue;
-          const bool one = value.is_array() && value.size() == 1 && !value[0].is_object();
-          ColumnFacts& facts = attribute(name);
-          if (!value.is_array() || !value.empty()) facts.add(one ? value[0] : value);
+          attribute(name).add_gold(value);
           of_category_[category_of(record)].insert(name);
         }
       }

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/interrupted.h"
 #include "core/methods/method.h"
 #include "core/text/spelling.h"
 #include "io/corpus/corpus.h"
@@ -65,6 +66,7 @@ class CorpusSample {
     const int64_t begin = corpus_.position();
     int64_t bytes = 0;
     while (corpus_.position() < begin + length_ && bytes < bytes_ / count()) {
+      if (own_job_stopped()) fail_for_now("interrupted while reading the corpus");
       auto next = corpus_.next();
       if (!next) break;
       if (auto* record = std::get_if<Record>(&*next)) {

@@ -232,6 +232,7 @@ class NestedItems {
     counts.wanted += std::ssize(gold.parts);
     counts.given += std::ssize(answer.parts);
     std::vector<bool> taken(answer.parts.size());
+    ++depth_;
     for (size_t i = 0; i < pairs.size(); ++i) {
       FieldPlace entry{fmt::format("{}[{}]", place.gold, i), "", place.name};
       const Node* partner = nullptr;
@@ -245,6 +246,7 @@ class NestedItems {
       }
       add_object(shape, entry, path, gold.parts[i], partner);
     }
+    --depth_;
     for (size_t j = 0; j < taken.size(); ++j)
       if (!taken[j]) count_invented(shape, path, answer.parts[j]);
   }

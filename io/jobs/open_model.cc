@@ -12,8 +12,8 @@ namespace {
 
 /// What two jobs on one open model must have alike, beside its files.
 constexpr std::array kOfTheModel = {"model.dtype",    "model.cpu_dtype",     "model.weights",
-                                    "model.context",  "engine.device",       "engine.threads",
-                                    "engine.kernels", "engine.reproducible", "engine.kv_dtype"};
+                                    "model.context",  "engine.threads",      "engine.kernels",
+                                    "engine.reproducible", "engine.kv_dtype"};
 
 /// Null where a file cannot be read; opening it tells why.
 nlohmann::ordered_json look_at(const Job::ModelPart& model) {
@@ -73,6 +73,13 @@ void OpenModel::check_fits(const Job& job) const {
           "with this value",
           path, key.value(job).dump(), key.value(job_).dump());
   }
+  if (job.engine.device == job_.engine.device) return;
+  if (const DeviceChoice wanted = choose_device(job.engine.device, job.model.dtype);
+      wanted.kind != device_.kind || wanted.devices != device_.devices)
+    refuse(
+        "engine.device: the job wants {}, but the model was opened with {}; leave the key out, or open the "
+        "model again with this value",
+        device_text(job.engine.device), device_text(job_.engine.device));
 }
 
 int OpenModel::threads() const {

@@ -63,6 +63,7 @@ class RowFilter {
           category_.empty() || category.name == category_ ? find_wanted(category) : nullptr;
       if (!attribute) continue;
       found = true;
+      in_list_ = in_list_ || leads_into_list(category.attributes);
       if (attribute->nested())
         refuse("--where {}: \"{}\" holds values of its own; name one of them, such as {}",
                shorten_text(settings.where, 60), shorten_text(attribute_, 60), inner_example(*attribute));
@@ -103,6 +104,18 @@ class RowFilter {
     return &*plain;
   }
 
+  /// Whether a list of objects stands on the way.
+  bool leads_into_list(const std::vector<Attribute>& attributes) const {
+    const std::vector<Attribute>* here = &attributes;
+    for (size_t i = 0; i + 1 < path_.size(); ++i) {
+      const auto step = std::ranges::find(*here, path_[i].name, &Attribute::name);
+      if (step == here->end()) return false;
+      if (step->type == ValueType::entries) return true;
+      here = &step->fields;
+    }
+    return false;
+  }
+
   /// A path that leads into an object or a list of objects.
   std::string inner_example(const Attribute& attribute) const {
     const bool list = attribute.type == ValueType::entries;
@@ -122,6 +135,7 @@ class RowFilter {
   bool leads_to_wanted(const RowValue& held, std::span<const PathStep> steps) const {
     const auto inner = steps.subspan(1);
     if (inner.empty()) return is_found(held) ? is_value(held) : value_ == "null";
+    if (!is_found(held) && !in_list_) return value_ == "null";  // an object that is null as a whole
     if (const auto* object = std::get_if<RowObject>(&held)) return holds(object->values, inner);
     const auto* list = std::get_if<std::vector<RowObject>>(&held);
     if (!list) return false;
@@ -153,6 +167,7 @@ class RowFilter {
 
   std::string category_, attribute_, value_;
   ValuePath path_;                     ///< of the attribute; kAnyEntry: of any entry
+  bool in_list_ = false;  ///< the path leads into a list of objects
   std::set<std::string> named_;        ///< categories with an attribute that has the whole path for its name
   std::vector<nlohmann::json> typed_;  ///< what `value_` is by the types of the attribute
 };

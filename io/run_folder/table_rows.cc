@@ -165,9 +165,9 @@ void append_value(arrow::ArrayBuilder& cell, const RowValue& value);
 void append_object(arrow::ArrayBuilder& cell, const RowObject& object) {
   if (cell.type()->id() != arrow::Type::STRUCT) return append_null(cell);
   arrow::StructBuilder& record = append_struct(cell);
+  const auto type = record.type();  // each call makes one
   for (int i = 0; i < record.num_fields(); ++i) {
-    const auto field =
-        std::ranges::find(object.values, record.type()->field(i)->name(), &AttributeValue::name);
+    const auto field = std::ranges::find(object.values, type->field(i)->name(), &AttributeValue::name);
     append_value(*record.field_builder(i), field == object.values.end() ? RowValue() : field->answer.value);
   }
 }

@@ -211,7 +211,7 @@ TEST_F(NestedValues, WhatCannotBeDoneIsRefused) {
                  "{name: c, type: list, max_entries: 100, attributes: [{name: d}]}]}\n");
   const Ran many = run_sheaf(scratch_, "run " + job("name: hpd") + " --restart");
   EXPECT_EQ(many.exit_code, 2);
-  EXPECT_NE(many.err.find("could be asked for of 10000 entries inside of each other, more than 2000"),
+  EXPECT_NE(many.err.find("could come to 10000 entries inside of each other, more than 2000"),
             std::string::npos)
       << many.err;
 }

@@ -1,7 +1,9 @@
 """The Python package against the program: the same rows, the same errors, in one process."""
+import copy
 import json
 import os
 import pathlib
+import pickle
 import resource
 import shutil
 import signal
@@ -233,6 +235,41 @@ class Folders(Case):
         self.assertIn("the folder holds a finished run, but since then", str(caught.exception))
         self.assertEqual(sheaf.run(self.job, tea(41), restart=True).rows, 41)
 
+    def test_a_run_gives_its_own_rows_or_none(self):
+        first, read = (sheaf.run(self.job, self.table) for _ in range(2))
+        wanted = pa.table(read)
+        second = sheaf.run(self.job, tea(3), restart=True)
+        with self.assertRaisesRegex(sheaf.JobError, "another run has replaced the rows of this one"):
+            pa.table(first)
+        self.assertTrue(pa.table(read).equals(wanted), "they were read before")
+        third = sheaf.run(self.job, tea(3))
+        self.assertEqual(pa.table(second).num_rows, 3)
+        shutil.rmtree(self.folder / "out")
+        with self.assertRaisesRegex(sheaf.JobError, "manifest.json: the file is gone; run the job again"):
+            pa.table(third)
+
+    def test_rows_are_found_from_any_folder(self):
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.chdir(self.folder)
+        run = sheaf.run(self.job, self.table, output="here")
+        os.chdir("/")
+        self.assertEqual(pa.table(run).num_rows, 40)
+
+    def test_rejects_of_earlier_calls_are_told_too(self):
+        table = self.table.set_column(0, "sku", pa.array([None, *range(1, 40)], pa.int64()))
+        first, again = (sheaf.run(self.job, table) for _ in range(2))
+        self.assertTrue(again.finished)
+        self.assertEqual(len(first.rejects), 1)
+        self.assertEqual(again.rejects, first.rejects)
+
+    def test_rows_that_are_no_table_say_so(self):
+        self.job["input"]["keep"] = ["Brand"]
+        run = sheaf.run(self.job, self.table.append_column("Brand", self.table["title"]))
+        self.assertEqual(run.rows, 40)
+        with self.assertRaisesRegex(sheaf.JobError, '"Brand" is also an attribute of the schema'):
+            pa.table(run)
+
     def test_ctrl_c_keeps_what_is_finished_and_the_same_call_resumes(self):
         wanted = pa.table(sheaf.run(self.job, tea(4000), output=False))
         script = textwrap.dedent(f"""
@@ -333,6 +370,39 @@ class Mistakes(Case):
             sheaf.run({"model": object()}, self.table)
         self.assertIn("no such file", str(self.refused(str(self.folder / "none.yaml"))))
 
+    def test_settings_have_types(self):
+        for named in [{"limit": "1"}, {"limit": True}, {"restart": "yes"}, {"allow_empty": 1}, {"set": ["a"]}]:
+            with self.subTest(named), self.assertRaisesRegex(TypeError, f"{next(iter(named))}: .* is needed, not "):
+                sheaf.run(self.job, self.table, **named)
+        with self.assertRaisesRegex(TypeError, "hardware: a text is needed"):
+            sheaf.estimate(self.job, hardware=["h100"])
+        with self.assertRaisesRegex(ValueError, "limit: must not be below 0, as -5 is"):
+            sheaf.run(self.job, self.table, limit=-5)
+        with self.assertRaisesRegex(ValueError, "the job cannot be written as JSON"):
+            sheaf.run(self.job, self.table, set={"method.temperature": float("nan")})
+        self.assertIn("no Unicode", str(self.refused({**self.job, "output": {"path": "\ud800"}}, self.table)))
+
+    def test_mistakes_travel_between_processes(self):
+        self.job["method"]["documents"] = "many"
+        error = self.refused(self.job, self.table)
+        for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+            self.assertEqual((str(other), other.place, other.fix, other.messages, other.exit_code),
+                             (str(error), error.place, error.fix, error.messages, 2))
+        again = pickle.loads(pickle.dumps(sheaf.Error("lost", 75)))
+        self.assertEqual((str(again), again.exit_code), ("lost", 75))
+
+    def test_a_place_may_have_spaces(self):
+        folder = self.folder / "my jobs"
+        folder.mkdir()
+        self.job["input"]["document"] = ["titel"]
+        (folder / "a job.yaml").write_text(json.dumps(self.job))
+        error = self.refused(folder / "a job.yaml", self.table)
+        self.assertEqual(error.place, f"{folder}/a job.yaml:1: input.document")
+        self.assertIn("titel", str(error))
+
+    def test_a_column_is_no_table(self):
+        self.assertIn("series.to_frame()", str(self.refused(self.job, polars.Series("a", ["b"]))))
+
     def test_a_table_that_fails_midway(self):
         def batches():
             yield self.table.to_batches()[0]
@@ -426,8 +496,74 @@ class Engines(Case):
                 self.assertTrue(table.equals(wanted))
         self.assertEqual(len(rows), 3)
 
+    def test_closing_frees_the_model_though_a_run_lives(self):
+        def mapped():
+            return TINY in pathlib.Path("/proc/self/maps").read_text()
+
+        self.assertFalse(mapped())
+        with sheaf.open(TINY, engine={"device": "cpu", "threads": 1}) as engine:
+            run = engine.run(self.job, self.table)
+            self.assertTrue(mapped())
+        self.assertFalse(mapped())
+        self.assertEqual(pa.table(run).num_rows, 40)
+
+    def test_what_the_engine_does_not_do_is_refused(self):
+        engine = sheaf.open({"path": TINY, "cpu_dtype": "int8"}, engine={"device": "cpu", "threads": 1})
+        for section, key, value, told in [
+            ("model", "cpu_dtype", None, "model.cpu_dtype: the job wants"),
+            ("engine", "device", "cpu:2", "engine.device: the job wants cpu:2, but the model was opened with cpu"),
+        ]:
+            with self.subTest(key), self.assertRaisesRegex(sheaf.JobError, told):
+                job = json.loads(json.dumps(self.job))
+                job[section] = {"path": TINY} if section == "model" else {}
+                job[section][key] = value
+                if section == "engine":
+                    del job["model"]
+                engine.run(job, self.table, limit=1)
+
+    def test_a_table_cannot_be_made_by_the_engine_that_reads_it(self):
+        with sheaf.open(TINY, engine={"device": "cpu", "threads": 1}) as engine:
+            def stream():
+                yield tea(3).to_batches()[0]
+                engine.run(self.job, tea(1))
+
+            with self.assertRaisesRegex(sheaf.JobError, "by runs of the engine that reads it; use another engine"):
+                engine.run(self.job, pa.RecordBatchReader.from_batches(tea(1).schema, stream()))
+            self.assertEqual(engine.run(self.job, tea(2)).rows, 2, "the engine is free again")
+
+    def test_neither_runs_nor_engines_are_copied(self):
+        run = sheaf.run(self.job, tea(1))
+        for made, told in [(run, r"pyarrow.table\(run\)"), (sheaf.open(TINY), "in each process")]:
+            for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+                with self.assertRaisesRegex(TypeError, told):
+                    copied(made)
+
 
 class Behaviour(Case):
+    def test_python_ends_while_a_thread_reads_a_table(self):
+        script = textwrap.dedent(f"""
+            import json, sheaf, sys, threading, time
+            import pyarrow as pa
+            sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
+            from test_sheaf import tea
+            begun = threading.Event()
+
+            def stream():
+                while True:
+                    yield tea(20).to_batches()[0]
+                    begun.set()
+                    time.sleep(0.05)
+
+            def work():
+                sheaf.run(json.loads({json.dumps(self.job)!r}), pa.RecordBatchReader.from_batches(tea(1).schema, stream()))
+
+            threading.Thread(target=work, daemon=True).start()
+            begun.wait()
+            time.sleep(0.5)
+        """)
+        ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+
     def test_other_threads_go_on(self):
         turns, done = [0], threading.Event()
 

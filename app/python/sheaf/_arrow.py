@@ -36,7 +36,8 @@ def find_build() -> Build:
     if not builds:
         raise Misfit(f"{own} has no build of sheaf; install the wheel, or see docs/python.md for a clone")
     majors = [int(version) // 100 for version in builds]
-    fix = f"run: {sys.executable} -m pip install 'pyarrow>={majors[0]},<{majors[-1] + 1}'"
+    beyond = f"{majors[-1]}.{int(builds[-1]) % 100 + 1}"
+    fix = f"run: {sys.executable} -m pip install 'pyarrow>={majors[0]},<{beyond}'"
     arrow = _folder_of("pyarrow")
     if arrow is None:
         raise Misfit(f"pyarrow is not installed, and sheaf uses its libarrow; {fix}")

@@ -1,5 +1,7 @@
 """What went wrong."""
 
+from typing import Any, Tuple
+
 
 class Error(Exception):
     """sheaf or the machine failed: out of memory, a full disk, a device that was lost.
@@ -13,11 +15,14 @@ class Error(Exception):
         super().__init__(message)
         self.exit_code = exit_code
 
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return Error, (str(self), self.exit_code)
+
 
 class JobError(Error, ValueError):
     """The job, a table or a file that it names is wrong, and you can put it right.
 
-    `place`      where it is: "job.yaml:7", "job:7: input.document"; empty where the message names no place
+    `place`      where it is: "job.yaml:7", "job: input.document"; empty where the message names no place
     `fix`        what to do about it; empty where that is plain
     `messages`   all mistakes that were found in one go; the error's text is the first of them and how many follow
     `exit_code`  2, as of the command line
@@ -30,3 +35,7 @@ class JobError(Error, ValueError):
         self.place: str = first["place"]
         self.fix: str = first["fix"]
         self.messages: "list[str]" = [each["message"] for each in messages]
+        self._told = messages
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return JobError, (self._told,)

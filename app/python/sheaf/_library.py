@@ -10,11 +10,13 @@ import hashlib  # noqa: F401
 import json
 import os
 import pathlib
+import weakref
 from typing import Any, Callable, Dict, Optional, TypedDict
 
 from ._errors import Error, JobError
 
 _WAIT = 50  # milliseconds between two looks at signals and at the progress
+_PATIENCE = 10_000  # milliseconds for a call to end before Python does
 
 
 class Progress(TypedDict):
@@ -52,22 +54,38 @@ def _load() -> ctypes.CDLL:
         ("sheaf_result", text, [pointer]),
         ("sheaf_free", None, [pointer]),
         ("sheaf_rows", pointer, [pointer]),
+        ("sheaf_engine", pointer, [pointer]),
+        ("sheaf_failure", text, []),
+        ("sheaf_stream_name", pointer, []),
         ("sheaf_close", None, [pointer]),
         ("sheaf_end", None, []),
         ("sheaf_release", None, [pointer]),
     ]:
         function = getattr(library, name)
         function.restype, function.argtypes = gives, takes
-    atexit.register(library.sheaf_end)
     return library
 
 
 _sheaf = _load()
+_at_work: "weakref.WeakSet[Call]" = weakref.WeakSet()
+
+
+@atexit.register
+def _end() -> None:
+    """Calls of other threads must not come back to Python, as for the next batch of a table, once it has ended."""
+    calls = list(_at_work)
+    for call in calls:
+        call.stop()
+    for call in calls:
+        call.wait(_PATIENCE)
+    _sheaf.sheaf_end()
+
+
 _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+_get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_void_p]
 _new_capsule = ctypes.pythonapi.PyCapsule_New
-_new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-_STREAM = b"arrow_array_stream"
+_new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+_STREAM = _sheaf.sheaf_stream_name()
 
 
 def version() -> str:
@@ -93,29 +111,45 @@ class Call:
         self._capsule = None if table is None else stream_of(table)
         stream = None if table is None else _get_pointer(self._capsule, _STREAM)
         # Python's own paths and numbers of other libraries are texts and numbers too.
-        text = json.dumps(request, default=_plain).encode()
+        try:
+            text = json.dumps(request, default=_plain, allow_nan=False).encode()
+        except ValueError as error:
+            raise ValueError(f"the job cannot be written as JSON: {error}") from None
         self._call = _sheaf.sheaf_start(kind.encode(), text, engine, stream)
+        if not self._call:
+            _answer(_sheaf.sheaf_failure())
+        _at_work.add(self)
 
     def result(self, on_progress: Optional[Callable[[Progress], object]] = None) -> Dict[str, Any]:
         """Waits. What a signal or `on_progress` raises stops the work in order first."""
         shown = None
         try:
-            while not _sheaf.sheaf_wait(self._call, _WAIT):
+            while not self.wait(_WAIT):
                 shown = self._show(on_progress, shown)
             self._show(on_progress, shown)
         except BaseException:
-            _sheaf.sheaf_stop(self._call)
-            while not _sheaf.sheaf_wait(self._call, 1000):
+            self.stop()
+            while not self.wait(1000):
                 pass
             raise
+        finally:
+            _at_work.discard(self)
         self._capsule = None
-        told = json.loads(_sheaf.sheaf_result(self._call))
-        if "mistakes" in told:
-            raise JobError(told["mistakes"])
-        if "failure" in told:
-            raise Error(told["failure"], told["exit_code"])
-        answer: Dict[str, Any] = told["result"]
-        return answer
+        return _answer(_sheaf.sheaf_result(self._call))
+
+    def wait(self, milliseconds: int) -> bool:
+        """Whether it ended within the time."""
+        return bool(_sheaf.sheaf_wait(self._call, milliseconds))
+
+    def stop(self) -> None:
+        _sheaf.sheaf_stop(self._call)
+
+    def engine(self) -> int:
+        """The address of the model that the call opened; close_engine() frees it."""
+        engine: int = _sheaf.sheaf_engine(self._call)
+        if not engine:
+            _answer(_sheaf.sheaf_failure())
+        return engine
 
     def _show(self, on_progress: Optional[Callable[[Progress], object]], before: Any) -> Any:
         if on_progress is None:
@@ -129,7 +163,7 @@ class Call:
         """A capsule with the rows as an Arrow C stream."""
         stream = _sheaf.sheaf_rows(self._call)
         if not stream:
-            raise Error(json.loads(_sheaf.sheaf_result(self._call)).get("failure", "the rows cannot be read"))
+            _answer(_sheaf.sheaf_failure())
         return _new_capsule(stream, _STREAM, ctypes.cast(_sheaf.sheaf_release, ctypes.c_void_p))
 
     def __del__(self) -> None:
@@ -140,6 +174,17 @@ class Call:
 
 def close_engine(engine: int) -> None:
     _sheaf.sheaf_close(engine)
+
+
+def _answer(text: bytes) -> Dict[str, Any]:
+    """What the library said, or what it failed with."""
+    told = json.loads(text)
+    if "mistakes" in told:
+        raise JobError(told["mistakes"])
+    if "failure" in told:
+        raise Error(told["failure"], told["exit_code"])
+    answer: Dict[str, Any] = told["result"]
+    return answer
 
 
 def _plain(value: Any) -> Any:

@@ -1,7 +1,10 @@
 """What `import sheaf` offers."""
 
+import operator
 import os
-from typing import Any, Callable, Dict, List, Optional, Union
+import threading
+from contextlib import contextmanager, nullcontext
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Tuple, Union
 
 from ._library import Call, Progress, close_engine
 
@@ -16,7 +19,44 @@ def _job(job: Job) -> Dict[str, Any]:
     raise TypeError(f"job: a path or a dict is needed, not {type(job).__name__}")
 
 
-class Run:
+_TYPES: Dict[str, Tuple[Any, str]] = {
+    **dict.fromkeys(("limit", "records", "devices", "answer_tokens", "resamples", "seed"), (int, "a whole number")),
+    **dict.fromkeys(("restart", "allow_empty", "skip_missing"), (bool, "True or False")),
+    **dict.fromkeys(("hardware", "metric"), (str, "a text")),
+    **dict.fromkeys(("reuse", "gold_columns"), ((list, tuple), "a list")),
+    "set": (dict, "a dict"),
+}
+
+
+def _checked(settings: Dict[str, Any]) -> Dict[str, Any]:
+    """The settings that are given; refuses other types than theirs."""
+    given = {key: value for key, value in settings.items() if value is not None}
+    for key, value in given.items():
+        wanted, name = _TYPES.get(key, (object, ""))
+        number = wanted is int
+        if number and not isinstance(value, bool) and hasattr(value, "__index__"):
+            given[key] = value = operator.index(value)
+        if not isinstance(value, wanted) or (number and isinstance(value, bool)):
+            raise TypeError(f"{key}: {name} is needed, not {value!r}")
+        if number and value < 0:
+            raise ValueError(f"{key}: must not be below 0, as {value} is")
+    return given
+
+
+def _request(job: Job, **settings: Any) -> Dict[str, Any]:
+    return {"job": _job(job), **_checked(settings)}
+
+
+class _Bound:
+    """Something that only this process has."""
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"a sheaf.{type(self).__name__} cannot be copied or pickled: {self._instead}")
+
+    _instead = ""
+
+
+class Run(_Bound):
     """A run that ended: its rows as a table, and what is to be said of it.
 
     Every library that knows Arrow's C stream interface takes a run as a table, as often as it likes:
@@ -30,6 +70,8 @@ class Run:
     `output`    the output folder; None where the job has none and rows are kept in a temporary file
     `finished`  whether the output folder held this very run already, so that nothing was decoded
     """
+
+    _instead = "take its rows as a table first, such as pyarrow.table(run)"
 
     def __init__(self, call: Call, told: Dict[str, Any]):
         self._call = call
@@ -51,15 +93,11 @@ class Run:
         return f"<sheaf.Run: {self.rows} rows, {self.report.get('rejects', 0)} rejects{place}>"
 
 
-def _request(job: Job, **settings: Any) -> Dict[str, Any]:
-    return {"job": _job(job), **{key: value for key, value in settings.items() if value is not None}}
-
-
 class _Runner:
     """Runs jobs, each on a model of its own. `sheaf.run` and `Engine.run` are its method."""
 
-    def _opened(self) -> Optional[int]:
-        return None
+    def _held(self) -> ContextManager[Optional[int]]:
+        return nullcontext()
 
     def run(
         self,
@@ -72,7 +110,7 @@ class _Runner:
         allow_empty: bool = False,
         limit: int = 0,
         set: Optional[Dict[str, Any]] = None,
-        reuse: Optional[List[str]] = None,
+        reuse: Union[str, "os.PathLike[str]", List[Union[str, "os.PathLike[str]"]], None] = None,
     ) -> Run:
         """Runs a job: one typed row for each record, in input order.
 
@@ -98,12 +136,13 @@ class _Runner:
         `sheaf.run` opens the job's model. With `Engine.run`, the job's `model` and `engine` sections may be left out;
         keys that say where and how to compute must not differ from those that the engine was opened with.
         """
-        engine = self._opened()
+        runs = [reuse] if isinstance(reuse, (str, os.PathLike)) else reuse
         folder = output if output is None or isinstance(output, bool) else os.fspath(output)
         request = _request(
-            job, output=folder, restart=restart, allow_empty=allow_empty, limit=limit, set=set, reuse=reuse
+            job, output=folder, restart=restart, allow_empty=allow_empty, limit=limit, set=set, reuse=runs
         )
-        call = Call("run", request, engine, table)
+        with self._held() as engine:
+            call = Call("run", request, engine, table)
         told = call.result(on_progress)
         if told["interrupted"]:
             raise KeyboardInterrupt(told["interrupted"])
@@ -113,24 +152,35 @@ class _Runner:
 run = _Runner().run
 
 
-class Engine(_Runner):
+class Engine(_Bound, _Runner):
     """A model that is kept open between runs: weights, tokenizer and memory for keys and values stay.
 
     Made by `sheaf.open`. Two threads may share one; their runs take turns. Close it, or use it in a `with` block.
+
+    `model`  its path
+    `notes`  what the command line would have said of opening it
     """
 
-    def __init__(self, engine: int, model: str):
-        self._engine: Optional[int] = engine
-        self.model = model
+    _instead = "open the model in each process"
 
-    def _opened(self) -> int:
-        if self._engine is None:
-            raise ValueError("the engine is closed")
-        return self._engine
+    def __init__(self, opened: Call):
+        told = opened.result()
+        self.model: str = told["model"]
+        self.notes: List[str] = told["notes"]
+        self._lock = threading.Lock()
+        self._engine: Optional[int] = opened.engine()
+
+    @contextmanager
+    def _held(self) -> Iterator[Optional[int]]:
+        with self._lock:  # until the run has its own hold of the model
+            if self._engine is None:
+                raise ValueError("the engine is closed")
+            yield self._engine
 
     def close(self) -> None:
-        """Frees the model. Runs that it made stay readable."""
-        engine, self._engine = self._engine, None
+        """Frees the model, once a run that uses it has ended. Runs that it made stay readable."""
+        with self._lock:
+            engine, self._engine = self._engine, None
         if engine is not None:
             close_engine(engine)
 
@@ -141,7 +191,8 @@ class Engine(_Runner):
         self.close()
 
     def __del__(self) -> None:
-        self.close()
+        if hasattr(self, "_engine"):
+            self.close()
 
     def __repr__(self) -> str:
         return f"<sheaf.Engine: {self.model}{'' if self._engine else ', closed'}>"
@@ -167,14 +218,11 @@ def open(
     if not isinstance(model, dict) and os.fspath(model).endswith((".yaml", ".yml")):
         if adapter is not None or engine is not None:
             raise TypeError("adapter and engine are those of the job file; give its model and engine as dicts instead")
-        told = Call("open", {"job": {"path": os.fspath(model)}}).result()
-        return Engine(told["engine"], told["model"])
+        return Engine(Call("open", {"job": {"path": os.fspath(model)}}))
     section = dict(model) if isinstance(model, dict) else {"path": os.fspath(model)}
     if adapter is not None:
         section["adapter"] = os.fspath(adapter)
-    call = Call("open", {"job": {"dict": {"model": section, "engine": dict(engine or {})}}})
-    told = call.result()
-    return Engine(told["engine"], told["model"])
+    return Engine(Call("open", {"job": {"dict": {"model": section, "engine": dict(engine or {})}}}))
 
 
 def plan(
@@ -239,7 +287,7 @@ def score(
         predictions=predictions, gold=gold, metric=metric, job=job, gold_columns=gold_columns, against=against,
         schema=schema, skip_missing=skip_missing, resamples=resamples, seed=seed,
     )
-    return Call("score", {key: value for key, value in request.items() if value is not None}).result()
+    return Call("score", _checked(request)).result()
 
 
 def inspect(
