@@ -90,6 +90,8 @@ cluster-test: build ## a Slurm and a Ray on this machine run a job as shards whi
 
 docs-check: build ## run the commands that the documentation shows and compare what they print (ARGS=--update writes it)
 	@tools/docs_check $(ARGS)
+	@cmake --build build/$(PRESET) --target sheaf_python > build/python.log
+	@[ ! -x build/python-tests/bin/python ] || PYTHONPATH=build/$(PRESET)/python build/python-tests/bin/python tools/python_docs_check docs/python.md
 
 soak: build store-setup ## kill jobs, shards, merges and publications and compare bytes; check order and memory of a million rows (KILLS=, ROWS=)
 	@tools/soak --kills $(KILLS) --rows $(ROWS)

@@ -159,6 +159,13 @@ class CudaBackend final : public Backend {
     pages_ = pages;
   }
 
+  void free_kv() override {
+    choose_device();
+    let_go_of_memory();
+    model_.pool = {};
+    model_.room = {};
+  }
+
   std::string kv_kind() const override {
     return fmt::format("{}, {}{}", name_, numbers(), options_.fp8_keys ? ", a scale for each head" : "");
   }

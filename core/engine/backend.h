@@ -49,6 +49,8 @@ class Backend {
   /// Makes the pool larger while no step is in flight; what is in it stays. Throws OutOfMemory and leaves it
   /// as it is where the old and the new one do not fit together.
   virtual void grow_kv(int32_t pages) { fail("a pool cannot grow to {} pages here", pages); }
+  /// Gives back what the pool and the steps took, until the next allocate_kv().
+  virtual void free_kv() {}
   virtual int64_t kv_bytes_per_token() const = 0;
 
   /// How keys and values are computed and laid out, in words: they are of use to a backend that says the

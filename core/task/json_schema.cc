@@ -355,6 +355,17 @@ class SchemaReader {
     refuse("{}: \"{}\" is not supported{}", at.text("type"), shorten_text(type, 60), type_advice(type));
   }
 
+  /// Whether one of several schemas is what Pydantic writes beside the number of a Decimal: a text that spells
+  /// it.
+  static bool is_number_as_text(const ordered_json& all, const ordered_json& one) {
+    const auto is = [](const ordered_json& schema, const char* type) {
+      return schema.is_object() && schema.contains("type") && schema["type"] == type;
+    };
+    const bool spells = is(one, "string") && one.contains("pattern") && one["pattern"].is_string() &&
+                        one["pattern"].get_ref<const std::string&>().find("\\d") != std::string::npos;
+    return spells && std::ranges::any_of(all, [&](const auto& each) { return is(each, "number"); });
+  }
+
   /// Takes null out of anyOf or oneOf with another schema.
   Place without_null(const Place& at, Attribute& attribute, Beside& beside) const {
     for (const char* key : {"anyOf", "oneOf"}) {
@@ -365,6 +376,8 @@ class SchemaReader {
       for (size_t i = 0; i < found->size(); ++i) {
         if ((*found)[i] == ordered_json{{"type", "null"}}) {
           attribute.nullable = true;
+        } else if (is_number_as_text(*found, (*found)[i])) {
+          continue;
         } else if (std::exchange(other, i)) {
           refuse("{} is not supported, except for one type and null; give one type", at.text(key));
         }

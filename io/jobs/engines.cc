@@ -39,8 +39,10 @@ Engines::Engines(OpenedJob& opened, const Use& use, const Replace& replace) {
     for (std::unique_ptr<Backend>& backend : opened.open_model().make_backends())
       all_.push_back({replace(all_.size(), std::move(backend))});
   else
-    for (const std::shared_ptr<Backend>& backend : opened.open_model().backends())
+    for (const std::shared_ptr<Backend>& backend : opened.open_model().backends()) {
+      backend->free_kv();  // of the job before, or this one would divide what that left
       all_.push_back({backend, backend->stage_seconds(), backend->routing().passes > 0});
+    }
   if (use.store != Use::Store::none && !opened.job().engine.kv_store.path.empty())
     open_store(opened, use.store == Use::Store::filled);
   if (use.speculate) make_drafts(opened);

@@ -361,6 +361,20 @@ TEST(CudaBackend, KeysAndValuesStayWhereThePoolGrows) {
   test::expect_same(answers[0], answers[1], "pools");
 }
 
+/// Other programs may use the device meanwhile, so only half of its memory counts.
+TEST(CudaBackend, GivesItsPoolBack) {
+  NEED_GPU();
+  const Model model = make_random_model({}, 1);
+  const std::unique_ptr<Backend> gpu = make_cuda_backend(model, {});
+  const int64_t before = cuda_free_bytes(0);
+  const int64_t pages = before / 2 / (gpu->kv_bytes_per_token() * kPageSize);
+  gpu->allocate_kv(static_cast<int32_t>(std::min<int64_t>(pages, 1 << 27)), kPageSize);
+  EXPECT_LT(cuda_free_bytes(0), before * 3 / 4);
+  gpu->free_kv();
+  EXPECT_GT(cuda_free_bytes(0), before * 3 / 4);
+  gpu->allocate_kv(64, kPageSize);
+}
+
 TEST(CudaBackend, ReplayedStepsPickWhatLaunchedOnesPick) {
   NEED_HOPPER();  // only its attention can be replayed
   const Model model =

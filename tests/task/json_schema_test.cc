@@ -91,6 +91,15 @@ TEST(JsonSchema, UnsupportedKeywordsAreRefusedByPath) {
             "s.properties.a.type is not supported, except for one type and \"null\"; give one type");
   EXPECT_EQ(property_error(R"({"anyOf": [{"type": "number"}, {"type": "string"}]})"),
             "s.properties.a.anyOf is not supported, except for one type and null; give one type");
+  EXPECT_EQ(property_error(
+                R"({"anyOf": [{"type": "number"}, {"type": "string", "pattern": "^\\d+$"}, {"type": "null"}]})"),
+            "none")
+      << "a Decimal of Pydantic";
+  EXPECT_EQ(property_error(R"({"type": "number", "exclusiveMinimum": 5, "maximum": 5})"),
+            "s.properties.a: no number lies between the bounds");
+  EXPECT_EQ(property_error(R"({"type": "number", "minimum": 5, "maximum": 5})"), "none");
+  EXPECT_EQ(property_error(R"({"type": "string", "minLength": 3, "maxLength": 2})"),
+            "s.properties.a.minLength is more than maxLength; no text is so long");
   EXPECT_EQ(property_error(R"({"anyOf": [{"type": "number", "maxLength": 5}, {"type": "null"}]})"),
             "s.properties.a.anyOf[0].maxLength is not supported; remove it");
   EXPECT_EQ(
