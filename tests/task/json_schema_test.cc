@@ -168,6 +168,10 @@ TEST(JsonSchema, BoundsLengthsAndFormatsAreEnforced) {
   EXPECT_EQ(read(step, " 0"), "not above 0: \"0\"");
   EXPECT_EQ(read(step, " 105"), "more than 100: \"105\"");
   EXPECT_EQ(read(step, " 7"), "not a multiple of 5: \"7\"");
+  const std::string cents = R"({"type": "number", "multipleOf": 0.01})";
+  EXPECT_EQ(read(cents, " 1200.55"), "ok");
+  EXPECT_EQ(read(cents, " 10000000.01"), "ok");
+  EXPECT_EQ(read(cents, " 10000000.005"), "not a multiple of 0.01: \"10000000.005\"");
   const std::string text = R"({"type": "string", "minLength": 2, "maxLength": 4})";
   EXPECT_EQ(read(text, " \"äöü\""), "ok") << "characters, not bytes";
   EXPECT_EQ(read(text, " \"a\""), "fewer than 2 characters: \"a\"");
