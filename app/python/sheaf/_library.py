@@ -68,12 +68,13 @@ def _load() -> ctypes.CDLL:
 
 _sheaf = _load()
 _at_work: "weakref.WeakSet[Call]" = weakref.WeakSet()
+_OWNER = os.getpid()
 
 
 @atexit.register
 def _end() -> None:
     """Calls of other threads must not come back to Python, as for the next batch of a table, once it has ended."""
-    calls = list(_at_work)
+    calls = list(_at_work) if os.getpid() == _OWNER else []  # a fork has none of the threads
     for call in calls:
         call.stop()
     for call in calls:
