@@ -207,11 +207,12 @@ ordered_json folder_rejects(const std::string& folder) {
   return rejects;
 }
 
-/// Refuses a model that waits for this thread: a table's batches would be made by runs of the very engine that
-/// reads it.
+/// Refuses a model that waits for this thread: a table's batches would be made by runs of the very engine
+/// that reads it.
 std::shared_ptr<KeptModel> free_model(std::shared_ptr<KeptModel> model) {
   if (model && model->user == own_stop)
-    refuse("the table: its batches are made by runs of the engine that reads it; use another engine for them");
+    refuse(
+        "the table: its batches are made by runs of the engine that reads it; use another engine for them");
   return model;
 }
 

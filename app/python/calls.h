@@ -22,7 +22,7 @@ class OpenModel;
 struct KeptModel {
   YamlPtr sections;  ///< model and engine
   std::shared_ptr<OpenModel> model;
-  std::timed_mutex turn;  ///< of the run that uses it
+  std::timed_mutex turn;                                 ///< of the run that uses it
   std::atomic<const std::atomic<bool>*> user = nullptr;  ///< that run's own_stop; null: nobody
 };
 
@@ -60,7 +60,7 @@ class CallListener : public RunListener {
 /// One piece of work on a thread of its own, so that the caller can look at signals meanwhile.
 ///
 ///   kind      request                                                     result
-///   open      job                                                         model, notes; take_model() gives it
+///   open      job                                                         model, notes
 ///   run       job, set, output, restart, allow_empty, limit, reuse        rows, report, rejects, ...
 ///   plan      job, set, limit, answer_tokens                              as `sheaf plan --json`
 ///   estimate  job, set, hardware, records, devices, model                 as `sheaf estimate --json`

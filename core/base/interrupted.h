@@ -11,8 +11,8 @@ inline std::atomic<bool> interrupted = false;
 /// works for another one takes over its flag.
 inline thread_local const std::atomic<bool>* own_stop = &interrupted;
 
-/// Whether this thread works for one of several jobs in a process, and that one is to stop. The program itself
-/// ends at a signal, or between two steps.
+/// Whether this thread works for one of several jobs in a process, and that one is to stop. The program
+/// itself ends at a signal, or between two steps.
 inline bool own_job_stopped() {
   return own_stop != &interrupted && *own_stop;
 }

@@ -114,8 +114,9 @@ std::vector<std::vector<WantedAnswer>> wanted_entries(const AskedValue& list, co
 int64_t most_values(const std::vector<Attribute>& attributes) {
   int64_t values = 0;
   for (const Attribute& each : attributes)
-    values += !each.nested() ? 1
-                             : (each.type == ValueType::entries ? each.max_entries : 1) * most_values(each.fields);
+    values += !each.nested()
+                  ? 1
+                  : (each.type == ValueType::entries ? each.max_entries : 1) * most_values(each.fields);
   return values;
 }
 

@@ -355,8 +355,8 @@ class SchemaReader {
     refuse("{}: \"{}\" is not supported{}", at.text("type"), shorten_text(type, 60), type_advice(type));
   }
 
-  /// Whether one of several schemas is what Pydantic writes beside the number of a Decimal: a text that spells
-  /// it.
+  /// Whether one of several schemas is what Pydantic writes beside the number of a Decimal: a text that
+  /// spells it.
   static bool is_number_as_text(const ordered_json& all, const ordered_json& one) {
     const auto is = [](const ordered_json& schema, const char* type) {
       return schema.is_object() && schema.contains("type") && schema["type"] == type;

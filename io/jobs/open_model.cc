@@ -11,8 +11,8 @@ namespace sheaf {
 namespace {
 
 /// What two jobs on one open model must have alike, beside its files.
-constexpr std::array kOfTheModel = {"model.dtype",    "model.cpu_dtype",     "model.weights",
-                                    "model.context",  "engine.threads",      "engine.kernels",
+constexpr std::array kOfTheModel = {"model.dtype",         "model.cpu_dtype", "model.weights",
+                                    "model.context",       "engine.threads",  "engine.kernels",
                                     "engine.reproducible", "engine.kv_dtype"};
 
 /// Null where a file cannot be read; opening it tells why.

@@ -167,7 +167,7 @@ class RowFilter {
 
   std::string category_, attribute_, value_;
   ValuePath path_;                     ///< of the attribute; kAnyEntry: of any entry
-  bool in_list_ = false;  ///< the path leads into a list of objects
+  bool in_list_ = false;               ///< the path leads into a list of objects
   std::set<std::string> named_;        ///< categories with an attribute that has the whole path for its name
   std::vector<nlohmann::json> typed_;  ///< what `value_` is by the types of the attribute
 };

@@ -91,9 +91,10 @@ TEST(JsonSchema, UnsupportedKeywordsAreRefusedByPath) {
             "s.properties.a.type is not supported, except for one type and \"null\"; give one type");
   EXPECT_EQ(property_error(R"({"anyOf": [{"type": "number"}, {"type": "string"}]})"),
             "s.properties.a.anyOf is not supported, except for one type and null; give one type");
-  EXPECT_EQ(property_error(
-                R"({"anyOf": [{"type": "number"}, {"type": "string", "pattern": "^\\d+$"}, {"type": "null"}]})"),
-            "none")
+  EXPECT_EQ(
+      property_error(
+          R"({"anyOf": [{"type": "number"}, {"type": "string", "pattern": "^\\d+$"}, {"type": "null"}]})"),
+      "none")
       << "a Decimal of Pydantic";
   EXPECT_EQ(property_error(R"({"type": "number", "exclusiveMinimum": 5, "maximum": 5})"),
             "s.properties.a: no number lies between the bounds");
