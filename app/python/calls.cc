@@ -196,7 +196,7 @@ ordered_json estimate(const json& request) {
 
 constexpr size_t kMostRejects = 1000;
 
-/// Those of all calls that wrote the folder, as rejects.jsonl has them.
+/// All rejects in a run folder, also those of earlier calls that this one resumed.
 ordered_json folder_rejects(const std::string& folder) {
   ordered_json rejects = ordered_json::array();
   const std::string path = folder + "/rejects.jsonl";
@@ -207,8 +207,7 @@ ordered_json folder_rejects(const std::string& folder) {
   return rejects;
 }
 
-/// Refuses a model that waits for this thread: a table's batches would be made by runs of the very engine
-/// that reads it.
+/// Refuses a model whose current run reads a table that this thread makes: the two would wait for each other.
 std::shared_ptr<KeptModel> free_model(std::shared_ptr<KeptModel> model) {
   if (model && model->user == own_stop)
     refuse(
@@ -292,7 +291,10 @@ void Call::work(const std::string& request) {
   own_stop = &stop_;
   try {
     const json asked = read_json(request, {.values = 1'000'000});
-    if (asked.is_discarded()) refuse("the job holds a text that is no Unicode, or is too large; correct it");
+    if (asked.is_discarded())
+      refuse(
+          "the job has a text that is not valid Unicode, or it has too many values; correct the text, or "
+          "make the job smaller");
     result_ = dump({{"result", answer(asked)}});
   } catch (...) {
     result_ = dump(describe_failure());

@@ -22,8 +22,9 @@ class OpenModel;
 struct KeptModel {
   YamlPtr sections;  ///< model and engine
   std::shared_ptr<OpenModel> model;
-  std::timed_mutex turn;                                 ///< of the run that uses it
-  std::atomic<const std::atomic<bool>*> user = nullptr;  ///< that run's own_stop; null: nobody
+  std::timed_mutex turn;  ///< of the run that uses it
+  std::atomic<const std::atomic<bool>*> user =
+      nullptr;  ///< stop flag of the run that has the turn; null: none
 };
 
 /// What a run leaves for those who read its rows.
